@@ -1,0 +1,45 @@
+#include "apps/command.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace tinyvllm {
+namespace {
+
+struct Alias {
+  const char* name;
+  const char* file;
+};
+constexpr Alias kAliases[] = {
+    {"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"},
+};
+
+std::filesystem::path model_cache() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
+    return std::filesystem::path(cache) / "tinyvllm/models";
+  }
+  const char* home = std::getenv("HOME");
+  return std::filesystem::path(home != nullptr ? home : ".") / ".cache/tinyvllm/models";
+}
+
+}  // namespace
+
+Result<std::string> resolve_model(const std::string& name) {
+  for (const Alias& alias : kAliases) {
+    if (name != alias.name) continue;
+    const std::filesystem::path path = model_cache() / alias.file;
+    if (std::filesystem::exists(path)) return path.string();
+    return error("model '", name, "' is not fetched yet (", path.string(),
+                 " does not exist); fetch it with: tools/get_model ", name);
+  }
+  if (std::filesystem::exists(name)) return name;
+  std::string known;
+  for (const Alias& alias : kAliases) known += str_cat(known.empty() ? "" : ", ", alias.name);
+  return error("model '", name, "' is neither a file, a folder, nor a known alias (", known, ")");
+}
+
+bool use_colour(int fd) { return isatty(fd) == 1 && std::getenv("NO_COLOR") == nullptr; }
+
+}  // namespace tinyvllm

@@ -1,0 +1,34 @@
+// How a subcommand plugs in: it describes its flags to CLI11 and leaves behind what to do. main.cc
+// lists them; one file per subcommand holds both parts.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tinyvllm {
+
+// Set by the subcommand that was chosen. An error is printed and ends the process with status 1.
+using Action = std::function<Status()>;
+
+void add_inspect(CLI::App& app, Action& action);
+void add_run(CLI::App& app, Action& action);
+void add_tokenize(CLI::App& app, Action& action);
+void add_detokenize(CLI::App& app, Action& action);
+void add_template(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+
+// MODEL as the user wrote it → a path: an alias ("smollm2") is looked up in the cache folder, and the
+// error names the command that fetches it when it is not there.
+Result<std::string> resolve_model(const std::string& name);
+inline constexpr char kDefaultModel[] = "smollm2";
+
+// Colour only on a terminal, and never with NO_COLOR.
+bool use_colour(int fd);
+
+}  // namespace tinyvllm

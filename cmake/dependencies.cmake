@@ -1,0 +1,10 @@
+# Everything outside the tree, found once. docs/DEPENDENCIES.md says what each is for.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(CLI11 REQUIRED)
+pkg_check_modules(SIMDJSON REQUIRED IMPORTED_TARGET simdjson)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+if(TINYVLLM_TESTS)
+  find_package(GTest REQUIRED)
+endif()

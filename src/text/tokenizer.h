@@ -1,0 +1,42 @@
+// Text to token ids and back, exactly as the model was trained. One immutable object per model, safe
+// to use from many threads; built from whatever the model's files carry (core/tokenizer_data.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "core/tokenizer_data.h"
+
+namespace tinyvllm {
+
+struct EncodeOptions {
+  bool add_special = true;     // BOS/EOS, where the model's files ask for them
+  bool parse_special = false;  // whether text that spells a control token becomes that token
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  static Result<std::unique_ptr<Tokenizer>> create(const TokenizerData& data);
+
+  // Never fails: bytes that are not UTF-8 are read as U+FFFD.
+  virtual std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const = 0;
+
+  // The text of a whole sequence. Ids that do not exist decode to nothing.
+  virtual std::string decode(const std::vector<int32_t>& ids, bool skip_special) const = 0;
+
+  // The bytes that one token adds in the middle of a text: perhaps only part of a character.
+  virtual std::string piece(int32_t id, bool skip_special) const = 0;
+
+  virtual int32_t vocab_size() const = 0;
+  virtual bool is_end(int32_t id) const = 0;  // eos, eot, eom, and what generation_config lists
+  virtual const std::vector<int32_t>& end_ids() const = 0;
+  virtual std::string kind() const = 0;  // "byte-level BPE (smollm)", for people
+};
+
+}  // namespace tinyvllm
