@@ -1,9 +1,8 @@
 #include "apps/command.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
+#include <unistd.h>
 
 namespace tinyvllm {
 namespace {

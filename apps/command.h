@@ -23,8 +23,8 @@ void add_detokenize(CLI::App& app, Action& action);
 void add_template(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 
-// MODEL as the user wrote it → a path: an alias ("smollm2") is looked up in the cache folder, and the
-// error names the command that fetches it when it is not there.
+// MODEL as the user wrote it → a path: an alias ("smollm2") is looked up in the cache folder, and
+// the error names the command that fetches it when it is not there.
 Result<std::string> resolve_model(const std::string& name);
 inline constexpr char kDefaultModel[] = "smollm2";
 

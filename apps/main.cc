@@ -1,5 +1,5 @@
-// tinyvllm SUBCOMMAND: parses the command line and runs the chosen subcommand. Exit status 0 is fine,
-// 1 is failed, 2 is wrong usage.
+// tinyvllm SUBCOMMAND: parses the command line and runs the chosen subcommand. Exit status 0 is
+// fine, 1 is failed, 2 is wrong usage.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 

@@ -31,7 +31,7 @@ class CheckFailure {
 
 }  // namespace tinyvllm
 
-#define CHECK(condition) \
+#define CHECK(condition)      \
   if (condition) [[likely]] { \
-  } else /* NOLINT */ \
+  } else /* NOLINT */         \
     ::tinyvllm::CheckFailure(__FILE__, __LINE__, #condition)

@@ -1,8 +1,7 @@
 #include "base/dtype.h"
 
-#include <strings.h>
-
 #include <string>
+#include <strings.h>
 
 #include "base/check.h"
 

@@ -1,6 +1,6 @@
-// The element types of tensors. A quantized type stores a row as blocks of a fixed number of elements
-// in a fixed number of bytes; for the others a block is one element. The numbers are those that GGUF
-// files store.
+// The element types of tensors. A quantized type stores a row as blocks of a fixed number of
+// elements in a fixed number of bytes; for the others a block is one element. The numbers are those
+// that GGUF files store.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ enum class DType : uint8_t {
 
 struct DTypeInfo {
   DType dtype;
-  const char* name;       // as ggml spells it: "Q4_K"
+  const char* name;  // as ggml spells it: "Q4_K"
   int block_elements;
   int block_bytes;
 };
@@ -61,13 +61,14 @@ inline const char* dtype_name(DType dtype) { return dtype_info(dtype).name; }
 // Quantized types are those whose blocks hold several elements.
 inline bool is_quantized(DType dtype) { return dtype_info(dtype).block_elements > 1; }
 
-std::optional<DType> dtype_from_id(uint32_t id);             // the number in a GGUF file
+std::optional<DType> dtype_from_id(uint32_t id);              // the number in a GGUF file
 std::optional<DType> dtype_from_name(std::string_view name);  // any case
 
 // Bytes of one row; `elements` must be a multiple of the block.
 inline size_t row_bytes(DType dtype, int64_t elements) {
   const DTypeInfo& info = dtype_info(dtype);
-  return static_cast<size_t>(elements / info.block_elements) * static_cast<size_t>(info.block_bytes);
+  return static_cast<size_t>(elements / info.block_elements) *
+         static_cast<size_t>(info.block_bytes);
 }
 
 }  // namespace tinyvllm

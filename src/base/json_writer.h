@@ -1,4 +1,5 @@
-// Writes JSON, one call per thing, commas and escapes taken care of. Reading JSON is simdjson's work.
+// Writes JSON, one call per thing, commas and escapes taken care of. Reading JSON is simdjson's
+// work.
 //
 //   JsonWriter json;
 //   json.begin_object().field("ids", ids).field("text", text).end_object();
@@ -26,14 +27,13 @@ class JsonWriter {
   JsonWriter& value(double number);  // as few digits as read back equal; NaN and infinities as null
   JsonWriter& null() { return raw("null"); }
   template <class Integer>
-    requires std::is_integral_v<Integer>
-  JsonWriter& value(Integer number) {
+  requires std::is_integral_v<Integer> JsonWriter& value(Integer number) {
     return raw(std::to_string(number));
   }
   template <class List>
-    requires(!std::is_convertible_v<List, std::string_view> &&
-             requires(const List& list) { list.begin() != list.end(); })
-  JsonWriter& value(const List& list) {
+  requires(!std::is_convertible_v<List, std::string_view> && requires(const List& list) {
+    list.begin() != list.end();
+  }) JsonWriter& value(const List& list) {
     begin_array();
     for (const auto& item : list) value(item);
     return end_array();

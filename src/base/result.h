@@ -1,5 +1,6 @@
-// Result<T>: a value, or words about what went wrong. For everything that a file, a flag, a model or
-// a client can cause; the message names the offending key, tensor or field and what would be right.
+// Result<T>: a value, or words about what went wrong. For everything that a file, a flag, a model
+// or a client can cause; the message names the offending key, tensor or field and what would be
+// right.
 //
 //   Result<int> parse(std::string_view text) {
 //     if (text.empty()) return error("port: expected a number, found nothing");
@@ -29,7 +30,7 @@ Error error(const Parts&... parts) {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}             // NOLINT: a value is a result
+  Result(T value) : value_(std::move(value)) {}                // NOLINT: a value is a result
   Result(Error error) : message_(std::move(error.message)) {}  // NOLINT: and so is an error
 
   bool ok() const { return value_.has_value(); }
@@ -76,8 +77,8 @@ using Status = Result<void>;
 #define TINYVLLM_JOIN_(a, b) a##b
 #define TINYVLLM_JOIN(a, b) TINYVLLM_JOIN_(a, b)
 #define TINYVLLM_TRY_ASSIGN(temporary, declaration, expression) \
-  auto temporary = (expression); \
-  if (!temporary.ok()) return temporary.error(); \
+  auto temporary = (expression);                                \
+  if (!temporary.ok()) return temporary.error();                \
   declaration = std::move(temporary).value()
 
 // TRY(status); TRY_ASSIGN(auto value, result): return the error to our own caller, or go on.

@@ -14,7 +14,8 @@ std::string scaled(double value, const char* const* units, int count, const char
     unit += 1;
   }
   char text[48];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f%s%s" : "%.1f%s%s", value, separator, units[unit]);
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f%s%s" : "%.1f%s%s", value, separator,
+                units[unit]);
   return text;
 }
 

@@ -1,5 +1,6 @@
-// Views of tensors: a pointer, a dtype and a shape, owning nothing. Shapes are row-major and written
-// outermost first, so a weight of a linear layer is [out, in] and activations are [tokens, width].
+// Views of tensors: a pointer, a dtype and a shape, owning nothing. Shapes are row-major and
+// written outermost first, so a weight of a linear layer is [out, in] and activations are [tokens,
+// width].
 #pragma once
 
 #include <array>
@@ -42,17 +43,32 @@ struct TensorView {
   DType dtype = DType::kF32;
   Shape shape;
 
-  size_t bytes() const { return row_bytes(dtype, shape.row_elements()) * static_cast<size_t>(shape.rows()); }
+  size_t bytes() const {
+    return row_bytes(dtype, shape.row_elements()) * static_cast<size_t>(shape.rows());
+  }
 };
 
-// Read and write: activations in a device's arena.
+// Read and write: activations in a device's arena. A matrix whose rows may lie apart, so that Q, K
+// and V can be columns of one tensor.
 struct Tensor {
   void* data = nullptr;
   DType dtype = DType::kF32;
-  Shape shape;
+  int64_t rows = 0;
+  int64_t cols = 0;
+  int64_t stride = 0;  // elements from one row to the next
 
-  int64_t rows() const { return shape.rows(); }
-  int64_t cols() const { return shape.row_elements(); }
+  Tensor() = default;
+  Tensor(void* where, DType type, int64_t num_rows, int64_t num_cols)
+      : data(where), dtype(type), rows(num_rows), cols(num_cols), stride(num_cols) {}
+
+  // A view of `count` columns from `begin` on. Only of types whose block is one element.
+  Tensor columns(int64_t begin, int64_t count) const {
+    CHECK(!is_quantized(dtype) && begin + count <= cols) << begin << "+" << count << " of " << cols;
+    Tensor view = *this;
+    if (data != nullptr) view.data = static_cast<char*>(data) + row_bytes(dtype, begin);
+    view.cols = count;
+    return view;
+  }
   float* f32() const {
     CHECK(dtype == DType::kF32) << "a float tensor, found " << dtype_name(dtype);
     return static_cast<float*>(data);

@@ -1,9 +1,8 @@
 #include "base/thread_pool.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
+#include <sched.h>
 #include <set>
 #include <string>
 #include <utility>
@@ -59,7 +58,8 @@ int default_thread_count() {
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (!CPU_ISSET(cpu, &allowed)) continue;
     const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
-    cores.emplace(read_int(topology + "physical_package_id", 0), read_int(topology + "core_id", cpu));
+    cores.emplace(read_int(topology + "physical_package_id", 0),
+                  read_int(topology + "core_id", cpu));
   }
   const int count = std::max<int>(1, static_cast<int>(cores.size()));
   return cgroup_cores(count);

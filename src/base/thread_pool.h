@@ -1,6 +1,6 @@
 // A fixed team of threads that runs one parallel loop at a time. The caller works too, so a pool of
-// one thread starts none. Between two loops workers spin for a moment, because the next op of a step
-// follows within microseconds, and then park: an idle engine uses no CPU.
+// one thread starts none. Between two loops workers spin for a moment, because the next op of a
+// step follows within microseconds, and then park: an idle engine uses no CPU.
 //
 // Results never depend on who ran which task; the numerics contract leans on that.
 #pragma once
@@ -32,9 +32,12 @@ class ThreadPool {
   template <class Body>
   void parallel_for(int64_t tasks, Body&& body) {
     using Plain = std::remove_reference_t<Body>;
-    run(tasks, [](void* context, int64_t task, int thread) {
-      (*static_cast<Plain*>(context))(task, thread);
-    }, const_cast<void*>(static_cast<const void*>(&body)));
+    run(
+        tasks,
+        [](void* context, int64_t task, int thread) {
+          (*static_cast<Plain*>(context))(task, thread);
+        },
+        const_cast<void*>(static_cast<const void*>(&body)));
   }
 
  private:

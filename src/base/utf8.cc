@@ -4,9 +4,9 @@ namespace tinyvllm {
 namespace {
 
 struct Lead {
-  int length;           // bytes of the whole sequence, 0 when no sequence begins with this byte
-  unsigned char low;    // allowed range of the second byte, which is where
-  unsigned char high;   // overlong forms, surrogates and values above U+10FFFF are excluded
+  int length;          // bytes of the whole sequence, 0 when no sequence begins with this byte
+  unsigned char low;   // allowed range of the second byte, which is where
+  unsigned char high;  // overlong forms, surrogates and values above U+10FFFF are excluded
 };
 
 Lead lead_of(unsigned char byte) {
@@ -107,12 +107,15 @@ void utf8_append(std::string& out, char32_t code_point) {
 }
 
 char32_t utf8_next(std::string_view text, size_t& at) {
-  const auto byte = [&](size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[at + i])); };
+  const auto byte = [&](size_t i) {
+    return static_cast<char32_t>(static_cast<unsigned char>(text[at + i]));
+  };
   const char32_t lead = byte(0);
   char32_t code_point = lead;
   size_t length = 1;
   if (lead >= 0xF0) {
-    code_point = (lead & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
+    code_point =
+        (lead & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
     length = 4;
   } else if (lead >= 0xE0) {
     code_point = (lead & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);

@@ -1,4 +1,5 @@
-// UTF-8 as the Unicode standard defines it: no surrogates, no overlong forms, nothing above U+10FFFF.
+// UTF-8 as the Unicode standard defines it: no surrogates, no overlong forms, nothing above
+// U+10FFFF.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ constexpr char32_t kReplacementCharacter = 0xFFFD;
 // Bytes (1..4) of the well-formed sequence that `text` begins with; 0 if it begins with none.
 int utf8_sequence_length(std::string_view text);
 
-// Length of the maximal ill-formed prefix that one U+FFFD replaces (as Rust and WHATWG decoders do);
-// `text` must not begin with a well-formed sequence and must not be empty.
+// Length of the maximal ill-formed prefix that one U+FFFD replaces (as Rust and WHATWG decoders
+// do); `text` must not begin with a well-formed sequence and must not be empty.
 int utf8_invalid_length(std::string_view text);
 
 // Bytes at the end of `text` that are the beginning of a sequence still to be completed.

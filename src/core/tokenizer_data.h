@@ -14,8 +14,8 @@ struct GgufVocabulary {
   std::string_view model;  // "gpt2", "llama", "t5"
   std::string_view pre;    // name of the pre-tokenizer; empty when the file has none
   std::vector<std::string_view> tokens;
-  std::vector<float> scores;     // empty, or one per token
-  std::vector<int32_t> types;    // empty, or one per token: kNormal…kByte below
+  std::vector<float> scores;   // empty, or one per token
+  std::vector<int32_t> types;  // empty, or one per token: kNormal…kByte below
   std::vector<std::string_view> merges;
   std::string_view precompiled_charsmap;
 

@@ -1,6 +1,6 @@
-// A model file's key-value part, flattened: GGUF keys as they are ("llama.block_count"), JSON objects
-// by dotted path ("rope_scaling.factor"). Every getter checks the type and names the key that is
-// missing or of the wrong kind. Strings are views into the mapped file.
+// A model file's key-value part, flattened: GGUF keys as they are ("llama.block_count"), JSON
+// objects by dotted path ("rope_scaling.factor"). Every getter checks the type and names the key
+// that is missing or of the wrong kind. Strings are views into the mapped file.
 #pragma once
 
 #include <cstdint>

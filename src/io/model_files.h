@@ -1,6 +1,6 @@
-// A model as it lies on disk: a GGUF file (or its shards), or a Hugging Face folder. Opening maps the
-// files and checks their structure; tensor bytes are not touched. Owns the maps, so everything it
-// hands out lives as long as it does.
+// A model as it lies on disk: a GGUF file (or its shards), or a Hugging Face folder. Opening maps
+// the files and checks their structure; tensor bytes are not touched. Owns the maps, so everything
+// it hands out lives as long as it does.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,8 @@ namespace tinyvllm {
 
 enum class ModelFormat { kGguf, kHuggingFace };
 
-// Sampling defaults that the model's author recommends (generation_config.json); absent = no opinion.
+// Sampling defaults that the model's author recommends (generation_config.json); absent = no
+// opinion.
 struct GenerationDefaults {
   std::optional<double> temperature, top_p, min_p, repetition_penalty;
   std::optional<int64_t> top_k;

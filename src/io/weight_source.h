@@ -15,7 +15,7 @@ namespace tinyvllm {
 
 struct WeightTensor {
   std::string name;
-  TensorView view;          // shape outermost first: [out, in]
+  TensorView view;           // shape outermost first: [out, in]
   uint64_t file_offset = 0;  // of its first byte, in the file (or shard) that holds it
   int file = 0;              // index of that file
 };

@@ -1,5 +1,6 @@
-// Text to token ids and back, exactly as the model was trained. One immutable object per model, safe
-// to use from many threads; built from whatever the model's files carry (core/tokenizer_data.h).
+// Text to token ids and back, exactly as the model was trained. One immutable object per model,
+// safe to use from many threads; built from whatever the model's files carry
+// (core/tokenizer_data.h).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ class Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> create(const TokenizerData& data);
 
   // Never fails: bytes that are not UTF-8 are read as U+FFFD.
-  virtual std::vector<int32_t> encode(std::string_view text, const EncodeOptions& options) const = 0;
+  virtual std::vector<int32_t> encode(std::string_view text,
+                                      const EncodeOptions& options) const = 0;
 
   // The text of a whole sequence. Ids that do not exist decode to nothing.
   virtual std::string decode(const std::vector<int32_t>& ids, bool skip_special) const = 0;

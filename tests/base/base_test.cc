@@ -1,8 +1,7 @@
 // Ground that everything stands on: numbers, text, errors, threads.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cmath>
+#include <gtest/gtest.h>
 #include <numeric>
 #include <vector>
 
@@ -29,7 +28,7 @@ TEST(Half, EveryF16SurvivesTheRoundTrip) {
 }
 
 TEST(Half, RoundsToNearestEven) {
-  EXPECT_EQ(f32_to_f16(1.0f + 0x1p-11f), f32_to_f16(1.0f));             // tie, to even: down
+  EXPECT_EQ(f32_to_f16(1.0f + 0x1p-11f), f32_to_f16(1.0f));                // tie, to even: down
   EXPECT_EQ(f32_to_f16(1.0f + 3 * 0x1p-11f), f32_to_f16(1.0f + 0x1p-9f));  // tie, to even: up
   EXPECT_TRUE(std::isinf(f16_to_f32(f32_to_f16(65520.0f))));
   EXPECT_EQ(f16_to_f32(f32_to_f16(65519.0f)), 65504.0f);
@@ -40,10 +39,13 @@ TEST(Half, RoundsToNearestEven) {
 
 TEST(Utf8, RefusesWhatTheStandardRefuses) {
   EXPECT_TRUE(is_utf8("aé漢🎉"));
-  for (const char* bad : {"\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80", "\xE6\xBC", "\xFF"}) {
+  for (const char* bad :
+       {"\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80", "\xE6\xBC", "\xFF"}) {
     EXPECT_FALSE(is_utf8(bad)) << printable(bad);
   }
-  EXPECT_EQ(utf8_replace_invalid("a\xE6\xBC" "b\x80"), "a\uFFFDb\uFFFD");
+  EXPECT_EQ(utf8_replace_invalid("a\xE6\xBC"
+                                 "b\x80"),
+            "a\uFFFDb\uFFFD");
 }
 
 TEST(Utf8, KnowsAnUnfinishedEnd) {
@@ -71,7 +73,9 @@ TEST(Json, EscapesAndSeparates) {
   JsonWriter json;
   json.begin_object().field("a\"b", "x\n\x01\xFF").field("ids", std::vector<int>{1, 2});
   json.field("half", 0.5).field("nan", std::nan("")).field("yes", true).end_object();
-  EXPECT_EQ(json.str(), "{\"a\\\"b\":\"x\\n\\u0001\uFFFD\",\"ids\":[1,2],\"half\":0.5,\"nan\":null,\"yes\":true}");
+  EXPECT_EQ(
+      json.str(),
+      "{\"a\\\"b\":\"x\\n\\u0001\uFFFD\",\"ids\":[1,2],\"half\":0.5,\"nan\":null,\"yes\":true}");
 }
 
 Result<int> half_of(int value) {

@@ -1,0 +1,51 @@
+// A device owns memory and runs ops. Nothing above ops and sample asks which kind it is.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/dtype.h"
+#include "base/result.h"
+
+namespace tinyvllm {
+
+enum class DeviceKind { kCpu, kCuda };
+
+class Device;
+
+// Memory of a device, freed with the object.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device* device, void* data, size_t bytes) : device_(device), data_(data), bytes_(bytes) {}
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+
+  void* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Device* device_ = nullptr;
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual DeviceKind kind() const = 0;
+  virtual std::string name() const = 0;  // "cpu-avx2", for people and telemetry
+
+  // Zeroed memory. `what` goes into the error: "4.2 GB for the KV cache, 1.1 GB free".
+  virtual Result<Buffer> allocate(size_t bytes, const std::string& what) = 0;
+  virtual void free(void* data, size_t bytes) = 0;
+  virtual size_t available_memory() const = 0;
+
+  // The dtype in which activations travel between ops.
+  virtual DType activation_dtype() const = 0;
+};
+
+}  // namespace tinyvllm

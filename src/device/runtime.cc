@@ -1,0 +1,29 @@
+#include "device/runtime.h"
+
+#include "device/cpu/cpu_device.h"
+
+namespace tinyvllm {
+
+Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) {
+  if (options.threads < 0) {
+    return error("threads: expected at least 1 (or 0 for all cores), found ", options.threads);
+  }
+  const int threads = options.threads == 0 ? default_thread_count() : options.threads;
+  std::unique_ptr<Runtime> runtime(new Runtime(threads));
+  TRY_ASSIGN(std::unique_ptr<CpuDevice> cpu, CpuDevice::create());
+  runtime->memory_budget_ = cpu->available_memory();
+  runtime->devices_.push_back(std::move(cpu));
+  return runtime;
+}
+
+Status Runtime::lease(size_t bytes, const std::string& what) {
+  if (bytes > memory_budget_ - leased_) {
+    return error(what, " needs ", human_bytes(static_cast<double>(bytes)), ", but only ",
+                 human_bytes(static_cast<double>(memory_budget_ - leased_)), " of ",
+                 human_bytes(static_cast<double>(memory_budget_)), " are free");
+  }
+  leased_ += bytes;
+  return Status();
+}
+
+}  // namespace tinyvllm

@@ -1,0 +1,39 @@
+// What a process has one of: its devices, its thread pool, its memory budget. Made in main and
+// passed down; engines in the same process share it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "device/device.h"
+
+namespace tinyvllm {
+
+struct RuntimeOptions {
+  int threads = 0;  // 0: the physical cores this process may use
+};
+
+class Runtime {
+ public:
+  static Result<std::unique_ptr<Runtime>> create(const RuntimeOptions& options);
+
+  Device& device() { return *devices_.front(); }
+  ThreadPool& pool() { return pool_; }
+
+  // Memory leased to engines: `lease` fails with both numbers when the budget does not have it.
+  size_t memory_budget() const { return memory_budget_; }
+  Status lease(size_t bytes, const std::string& what);
+  void give_back(size_t bytes) { leased_ -= bytes; }
+
+ private:
+  explicit Runtime(int threads) : pool_(threads) {}
+
+  ThreadPool pool_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  size_t memory_budget_ = 0;
+  size_t leased_ = 0;
+};
+
+}  // namespace tinyvllm
