@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
   CLI::App app("tinyvllm: serves language models on the machine in front of you");
   app.require_subcommand(1);
   tinyvllm::Action action;
+  tinyvllm::add_inspect(app, action);
   CLI11_PARSE(app, argc, argv);
   const tinyvllm::Status status = action();
   if (!status.ok()) {

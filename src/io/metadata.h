@@ -1,9 +1,11 @@
 // A model file's key-value part, flattened: GGUF keys as they are ("llama.block_count"), JSON
 // objects by dotted path ("rope_scaling.factor"). Every getter checks the type and names the key
-// that is missing or of the wrong kind. Strings are views into the mapped file.
+// that is missing or of the wrong kind. Strings are views into the mapped file, or (JSON, whose
+// strings have escapes) into this object.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,17 +14,31 @@
 #include <vector>
 
 #include "base/result.h"
+#include "io/gguf_types.h"
 
 namespace tinyvllm {
 
+// A GGUF array of numbers or flags stays packed until it is asked for; JSON arrays are vectors.
 using MetadataValue =
-    std::variant<bool, int64_t, uint64_t, double, std::string_view, std::vector<bool>,
+    std::variant<bool, int64_t, uint64_t, double, std::string_view, PackedArray, std::vector<bool>,
                  std::vector<int64_t>, std::vector<double>, std::vector<std::string_view>>;
+
+const char* metadata_kind(const MetadataValue& value);  // "a string", "an array of numbers", …
 
 class Metadata {
  public:
+  Metadata() = default;
+  Metadata(Metadata&&) = default;
+  Metadata& operator=(Metadata&&) = default;
+
   // False when the key was there before (the first value stays).
   bool insert(std::string_view key, MetadataValue value);
+
+  // Removes a key and hands its value over: the vocabulary's long arrays move out this way.
+  std::optional<MetadataValue> take(std::string_view key);
+
+  // Keeps a string for as long as this object lives.
+  std::string_view own(std::string text);
 
   bool has(std::string_view key) const { return find(key) != nullptr; }
   const MetadataValue* find(std::string_view key) const;
@@ -34,6 +50,7 @@ class Metadata {
   Result<bool> boolean(std::string_view key) const;
   Result<std::vector<int64_t>> integers(std::string_view key) const;
   Result<std::vector<double>> numbers(std::string_view key) const;
+  Result<std::vector<std::string_view>> strings(std::string_view key) const;
 
   // The same, but an absent key gives the fallback. A key of the wrong type is still an error.
   Result<int64_t> integer_or(std::string_view key, int64_t fallback) const;
@@ -43,6 +60,7 @@ class Metadata {
 
  private:
   std::map<std::string, MetadataValue, std::less<>> values_;
+  std::deque<std::string> owned_;
 };
 
 }  // namespace tinyvllm

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,9 @@ class ModelFiles {
   const GenerationDefaults& generation_defaults() const { return generation_defaults_; }
 
  private:
-  ModelFiles() = default;
+  ModelFiles();
+  Status open_gguf();
+  Status read_gguf_tokenizer();
 
   std::string path_;
   ModelFormat format_ = ModelFormat::kGguf;

@@ -1,0 +1,36 @@
+// A file mapped read-only. Tensor bytes are read where the kernel keeps them; nothing is copied.
+// The file must not shrink while it is mapped: reading a page that is gone is a SIGBUS, as for
+// every program that maps files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tinyvllm {
+
+class MappedFile {
+ public:
+  // Regular files only: a folder, pipe, socket or device is refused by its kind, without blocking.
+  static Result<std::unique_ptr<MappedFile>> open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string_view bytes() const { return {data_, size_}; }
+  uint64_t size() const { return size_; }
+
+ private:
+  MappedFile(std::string path, const char* data, size_t size)
+      : path_(std::move(path)), data_(data), size_(size) {}
+
+  std::string path_;
+  const char* data_;  // null for an empty file, which cannot be mapped
+  size_t size_;
+};
+
+}  // namespace tinyvllm
