@@ -19,6 +19,15 @@ struct EncodeOptions {
   bool parse_special = false;  // whether text that spells a control token becomes that token
 };
 
+// Text of a sequence that arrives token by token. What it appends is whole characters and final:
+// all appended text, joined, is what Tokenizer::decode gives for all tokens.
+class TokenStream {
+ public:
+  virtual ~TokenStream() = default;
+  virtual void push(int32_t id, std::string& out) = 0;
+  virtual void finish(std::string& out) = 0;  // what still waited; the stream is at its start again
+};
+
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -34,6 +43,9 @@ class Tokenizer {
 
   // The bytes that one token adds in the middle of a text: perhaps only part of a character.
   virtual std::string piece(int32_t id, bool skip_special) const = 0;
+
+  // The same text as decode, as the tokens come. Must not outlive the tokenizer.
+  virtual std::unique_ptr<TokenStream> stream(bool skip_special) const = 0;
 
   virtual int32_t vocab_size() const = 0;
   virtual bool is_end(int32_t id) const = 0;  // eos, eot, eom, and what generation_config lists

@@ -1,0 +1,55 @@
+// Which pairs of tokens merge, how early, and into what: a flat hash table from (left, right).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "text/hash.h"
+
+namespace tinyvllm {
+
+struct Merge {
+  static constexpr uint32_t kNever = UINT32_MAX;
+
+  uint32_t rank = kNever;  // position in the list of merges; lower merges first
+  int32_t id = -1;         // of the token that the pair becomes
+
+  bool possible() const { return rank != kNever; }
+};
+
+class MergeTable {
+ public:
+  explicit MergeTable(size_t merges = 0) {
+    size_t slots = 16;
+    while (slots < merges * 2) slots *= 2;
+    slots_.resize(slots);
+  }
+
+  // At most as many as were announced. A pair that is there already gets the new rank.
+  void insert(int32_t left, int32_t right, Merge merge) {
+    slots_[slot_of(key(left, right))] = {key(left, right), merge};
+  }
+
+  Merge find(int32_t left, int32_t right) const { return slots_[slot_of(key(left, right))].merge; }
+
+ private:
+  static constexpr uint64_t kFree = UINT64_MAX;
+  struct Slot {
+    uint64_t key = kFree;
+    Merge merge;
+  };
+
+  static uint64_t key(int32_t left, int32_t right) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+  }
+  size_t slot_of(uint64_t key) const {
+    const size_t mask = slots_.size() - 1;
+    size_t at = hash_number(key) & mask;
+    while (slots_[at].key != key && slots_[at].key != kFree) at = (at + 1) & mask;
+    return at;
+  }
+
+  std::vector<Slot> slots_;
+};
+
+}  // namespace tinyvllm
