@@ -41,7 +41,6 @@ class Bpe : public TokenModel {
   MergeTable merges_;
   BpeOptions options_;
   std::array<int32_t, 256> byte_ids_;
-  size_t id_count_;
   std::unique_ptr<std::atomic<Whole>[]> whole_;  // [id_count]
 };
 
