@@ -13,7 +13,7 @@
 
 namespace tinyvllm {
 
-constexpr int kMaxRank = 4;
+constexpr int kMaxRank = 5;  // convolutions over video patches have five
 
 struct Shape {
   int rank = 0;

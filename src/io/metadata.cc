@@ -156,6 +156,11 @@ Result<std::vector<std::string_view>> Metadata::strings(std::string_view key) co
   const MetadataValue* value = find(key);
   if (value == nullptr) return missing(key, "an array of strings");
   if (const auto* list = std::get_if<std::vector<std::string_view>>(value)) return *list;
+  // An empty JSON list has no kind of its own.
+  if (const auto* list = std::get_if<std::vector<int64_t>>(value);
+      list != nullptr && list->empty()) {
+    return std::vector<std::string_view>();
+  }
   return wrong_kind(key, *value, "an array of strings");
 }
 

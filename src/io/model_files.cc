@@ -2,50 +2,53 @@
 
 #include <filesystem>
 
-#include "io/gguf_reader.h"
-#include "io/mapped_file.h"
+#include "io/model_contents.h"
 
 namespace tinyvllm {
+namespace {
 
-ModelFiles::ModelFiles() = default;
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+}  // namespace
+
+ModelFiles::ModelFiles() : contents_(std::make_unique<ModelContents>()) {}
 ModelFiles::~ModelFiles() = default;
 
 Result<std::unique_ptr<ModelFiles>> ModelFiles::open(const std::string& path) {
   std::unique_ptr<ModelFiles> files(new ModelFiles);
-  files->path_ = path;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {
-    return error(printable(path, 4096), " is a folder; expected a .gguf file");
+  files->contents_->path = path;
+  if (is_folder(path)) {
+    TRY(open_hf_folder(path, *files->contents_));
+  } else {
+    TRY(open_gguf(path, *files->contents_));
   }
-  TRY(files->open_gguf());
   return files;
+}
+
+Result<std::unique_ptr<ModelFiles>> ModelFiles::open_tokenizer(const std::string& path) {
+  if (!is_folder(path)) return open(path);
+  std::unique_ptr<ModelFiles> files(new ModelFiles);
+  files->contents_->path = path;
+  TRY(open_hf_tokenizer(path, *files->contents_));
+  return files;
+}
+
+ModelFormat ModelFiles::format() const { return contents_->format; }
+const std::string& ModelFiles::path() const { return contents_->path; }
+const Metadata& ModelFiles::metadata() const { return contents_->metadata; }
+const WeightSource& ModelFiles::weights() const { return contents_->weights; }
+const TokenizerData& ModelFiles::tokenizer() const { return contents_->tokenizer; }
+const GenerationDefaults& ModelFiles::generation_defaults() const {
+  return contents_->generation_defaults;
 }
 
 uint64_t ModelFiles::file_bytes() const {
   uint64_t total = 0;
-  for (const auto& map : maps_) total += map->size();
+  for (const auto& file : contents_->weight_files) total += file->size();
   return total;
-}
-
-Status ModelFiles::open_gguf() {
-  format_ = ModelFormat::kGguf;
-  TRY_ASSIGN(std::unique_ptr<MappedFile> map, MappedFile::open(path_));
-  Result<GgufContents> contents = read_gguf(map->bytes());
-  if (!contents.ok()) return error(printable(path_, 4096), ": ", contents.message());
-  metadata_ = std::move(contents.value().metadata);
-  for (WeightTensor& tensor : contents.value().tensors) {
-    CHECK(weights_.insert(std::move(tensor))) << "read_gguf refuses duplicates";
-  }
-  maps_.push_back(std::move(map));
-  Status status = read_gguf_tokenizer();
-  if (!status.ok()) return error(printable(path_, 4096), ": ", status.message());
-  return Status();
-}
-
-Status ModelFiles::read_gguf_tokenizer() {
-  TRY_ASSIGN(tokenizer_.gguf, take_gguf_vocabulary(metadata_));
-  TRY_ASSIGN(tokenizer_.chat_template, metadata_.string_or("tokenizer.chat_template", ""));
-  return Status();
 }
 
 }  // namespace tinyvllm

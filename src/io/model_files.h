@@ -24,7 +24,7 @@ struct GenerationDefaults {
   std::optional<int64_t> top_k;
 };
 
-class MappedFile;
+struct ModelContents;
 
 class ModelFiles {
  public:
@@ -33,27 +33,23 @@ class ModelFiles {
   // `path`: a .gguf (any shard of a split one), or a folder.
   static Result<std::unique_ptr<ModelFiles>> open(const std::string& path);
 
-  ModelFormat format() const { return format_; }
-  const std::string& path() const { return path_; }
+  // The same for what concerns text alone: a folder needs neither config.json nor weights, and its
+  // weights are not opened.
+  static Result<std::unique_ptr<ModelFiles>> open_tokenizer(const std::string& path);
+
+  ModelFormat format() const;
+  const std::string& path() const;
   uint64_t file_bytes() const;  // of all files with weights in them
 
-  const Metadata& metadata() const { return metadata_; }
-  const WeightSource& weights() const { return weights_; }
-  const TokenizerData& tokenizer() const { return tokenizer_; }
-  const GenerationDefaults& generation_defaults() const { return generation_defaults_; }
+  const Metadata& metadata() const;
+  const WeightSource& weights() const;
+  const TokenizerData& tokenizer() const;
+  const GenerationDefaults& generation_defaults() const;
 
  private:
   ModelFiles();
-  Status open_gguf();
-  Status read_gguf_tokenizer();
 
-  std::string path_;
-  ModelFormat format_ = ModelFormat::kGguf;
-  std::vector<std::unique_ptr<MappedFile>> maps_;
-  Metadata metadata_;
-  WeightSource weights_;
-  TokenizerData tokenizer_;
-  GenerationDefaults generation_defaults_;
+  std::unique_ptr<ModelContents> contents_;
 };
 
 }  // namespace tinyvllm
