@@ -1,0 +1,42 @@
+# The commands people type. `make help` lists them; CMake does the building.
+.DEFAULT_GOAL := help
+.PHONY: help run build test test-long bench lint format fuzz clean
+
+PROMPT ?= Why is the sky blue?
+SECONDS ?= 60
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+run: build  ## set up, build, fetch a small model, and answer a prompt (PROMPT="...")
+	@tools/get_model smollm2
+	@build/tinyvllm run smollm2 "$(PROMPT)"
+
+build:  ## set up and build the release binary, build/tinyvllm
+	@tools/setup
+	@tools/configure release
+	@cmake --build --preset release --target tinyvllm
+
+test:  ## set up and run every test: this is what the continuous build runs
+	@tools/test
+
+test-long:  ## the comparisons with other implementations at full size
+	@tools/test long
+
+bench: build  ## the machine and the model, measured
+	@tools/get_model smollm2
+	@build/tinyvllm bench --help
+
+fuzz:  ## fuzz every parser for SECONDS each (default 60)
+	@tools/setup
+	@tools/fuzz $(SECONDS)
+
+lint:  ## formatting, layers, clang-tidy
+	@tools/setup
+	@tools/lint
+
+format:  ## clang-format everything in place
+	@git ls-files '*.cc' '*.h' '*.cu' | xargs clang-format -i
+
+clean:  ## remove what builds left behind
+	@rm -rf build

@@ -1,0 +1,75 @@
+#include "engine/batch_builder.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/kv.h"
+
+namespace tinyvllm {
+namespace {
+
+BatchSizes measure(const StepPlan& plan, int num_groups) {
+  BatchSizes sizes;
+  sizes.num_groups = num_groups;
+  sizes.num_sequences = static_cast<int>(plan.sequences.size());
+  for (const SequencePlan& sequence : plan.sequences) {
+    const int queries = static_cast<int>(sequence.tokens.size());
+    CHECK(queries > 0) << "sequence " << sequence.sequence << " is planned without tokens";
+    sizes.num_tokens += queries;
+    sizes.num_logits += sequence.sample ? 1 : 0;
+    sizes.max_queries = std::max(sizes.max_queries, queries);
+    for (const auto& table : sequence.block_tables) {
+      sizes.max_blocks = std::max(sizes.max_blocks, static_cast<int>(table.size()));
+    }
+  }
+  return sizes;
+}
+
+}  // namespace
+
+Batch BatchBuilder::build(const StepPlan& plan, const std::vector<int32_t>& sampled) {
+  Batch batch{measure(plan, num_groups_), nullptr};
+  buffer_.assign(Batch::buffer_elements(batch.sizes), kNullBlock);
+  batch.data = buffer_.data();
+  // The sections again, writable: this is the one place that fills them.
+  const auto section = [&](const int32_t* part) { return buffer_.data() + (part - batch.data); };
+  int32_t* token_ids = section(batch.token_ids());
+  int32_t* positions = section(batch.positions());
+  int32_t* token_sequence = section(batch.token_sequence());
+  int32_t* query_offsets = section(batch.query_offsets());
+  int32_t* kv_lengths = section(batch.kv_lengths());
+  int32_t* adapters = section(batch.adapters());
+  int32_t* logit_rows = section(batch.logit_rows());
+
+  int32_t token = 0;
+  int32_t index = 0;
+  query_offsets[0] = 0;
+  for (const SequencePlan& sequence : plan.sequences) {
+    for (int group = 0; group < num_groups_; ++group) {
+      const auto& table = sequence.block_tables[static_cast<size_t>(group)];
+      std::copy(table.begin(), table.end(),
+                section(batch.block_table(group)) +
+                    static_cast<ptrdiff_t>(index) * batch.sizes.max_blocks);
+      int32_t* slots = section(batch.slots(group));
+      for (int i = 0; i < static_cast<int>(sequence.tokens.size()); ++i) {
+        const int position = sequence.position + i;
+        slots[token + i] = table.at(static_cast<size_t>(position / block_size_)) * block_size_ +
+                           position % block_size_;
+      }
+    }
+    int32_t position = sequence.position;
+    for (const InputToken input : sequence.tokens) {
+      token_ids[token] = is_from_row(input) ? sampled.at(static_cast<size_t>(~input)) : input;
+      positions[token] = position++;
+      token_sequence[token] = index;
+      token += 1;
+    }
+    kv_lengths[index] = position;
+    adapters[index] = sequence.adapter;
+    if (sequence.sample) *logit_rows++ = token - 1;
+    query_offsets[++index] = token;
+  }
+  return batch;
+}
+
+}  // namespace tinyvllm

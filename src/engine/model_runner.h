@@ -1,0 +1,64 @@
+// The real Runner: a model, its KV memory and its activations on one device. Owned by the engine
+// thread. On the CPU the device is the host's own cores, so a step is done by the time submit
+// returns; callers cannot tell.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "device/runtime.h"
+#include "engine/batch_builder.h"
+#include "engine/runner.h"
+#include "model/model.h"
+
+namespace tinyvllm {
+
+struct RunnerConfig {
+  int block_size = 16;
+  int num_blocks = 0;  // per KV group, the null block counted in
+  int max_num_batched_tokens = 512;
+  int max_num_seqs = 1;
+};
+
+class ModelRunner final : public Runner {
+ public:
+  // Makes the KV cache and the arena; fails when the device has no room for them.
+  static Result<std::unique_ptr<ModelRunner>> create(Runtime& runtime, const Model& model,
+                                                     const RunnerConfig& config);
+  ~ModelRunner() override;
+
+  Ticket submit(const StepPlan& plan) override;
+  StepResult wait(Ticket ticket) override;
+
+  // Called with each step's logits, [samples, vocab_size], before they are sampled: for tests and
+  // for tools that score text.
+  void on_logits(std::function<void(const StepPlan&, const Tensor&)> hook) {
+    hook_ = std::move(hook);
+  }
+
+  size_t activation_bytes() const { return activations_.bytes(); }
+
+ private:
+  ModelRunner(Runtime& runtime, const Model& model, const RunnerConfig& config);
+  Status allocate(const RunnerConfig& config);
+  size_t measure_activations(const RunnerConfig& config);
+
+  Runtime& runtime_;
+  const Model& model_;
+  BatchBuilder builder_;
+  std::vector<Buffer> kv_memory_;  // [group]
+  std::vector<KvView> kv_;         // [group]
+  Buffer activations_;
+  Arena arena_;
+  size_t leased_ = 0;
+  std::function<void(const StepPlan&, const Tensor&)> hook_;
+
+  Ticket next_ticket_ = 0;
+  std::deque<StepResult> done_;   // submitted and not yet waited for
+  std::vector<int32_t> sampled_;  // of the newest step, by row
+};
+
+}  // namespace tinyvllm

@@ -1,0 +1,22 @@
+// Runs steps. `submit` takes what the scheduler planned and returns at once on a device that works
+// on its own; `wait` brings the sampled tokens. Between the two the scheduler may plan the next
+// step. Steps finish in the order in which they were submitted.
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "core/step_plan.h"
+
+namespace tinyvllm {
+
+using Ticket = uint64_t;
+
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  virtual Ticket submit(const StepPlan& plan) = 0;
+  virtual StepResult wait(Ticket ticket) = 0;
+};
+
+}  // namespace tinyvllm

@@ -1,0 +1,68 @@
+// How an architecture gets its weights without touching their bytes: it asks by name and size, and
+// the binder finds, checks, fuses and packs. Architectures speak GGUF's names; for a Hugging Face
+// folder their name table translates. Tensor-parallel splits, adapters and offload would enter
+// here.
+#pragma once
+
+#include <initializer_list>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "device/device.h"
+#include "io/model_files.h"
+#include "ops/embedding.h"
+#include "ops/linear.h"
+#include "ops/norm.h"
+
+namespace tinyvllm {
+
+// "blk.{}.attn_q" ↔ "model.layers.{}.self_attn.q_proj": {} is the layer.
+struct NameRow {
+  const char* gguf;
+  const char* hf;
+};
+
+class WeightBinder {
+ public:
+  struct Part {
+    std::string name;  // without ".weight"
+    int64_t out;
+  };
+
+  WeightBinder(const ModelFiles& files, Device& device, ThreadPool& pool,
+               std::span<const NameRow> names)
+      : files_(files), device_(device), pool_(pool), names_(names) {}
+
+  bool has(const std::string& name) const;
+
+  // Several parts become one Linear whose results lie side by side. A bias is used when the file
+  // has one and `bias` allows it.
+  Result<ops::Linear> linear(std::initializer_list<Part> parts, int64_t in, bool bias = false);
+  Result<ops::Norm> norm(const std::string& name, ops::NormKind kind, float eps, int64_t width);
+  Result<ops::Embedding> embedding(const std::string& name, int64_t rows, int64_t width);
+
+  // Bytes of everything bound that one decoded token reads in full.
+  size_t bytes_per_token() const { return bytes_per_token_; }
+
+  // Tensors that the file has and nobody asked for are an error: a model with parts we would ignore
+  // is not the model we would run.
+  Status finish() const;
+  void ignore(const std::string& name) { used_.insert(source_name(name)); }
+
+ private:
+  std::string source_name(const std::string& name) const;
+  Result<TensorView> take(const std::string& name, const char* suffix, const Shape& shape);
+
+  const ModelFiles& files_;
+  Device& device_;
+  ThreadPool& pool_;
+  std::span<const NameRow> names_;
+  std::set<std::string> used_;
+  size_t bytes_per_token_ = 0;
+};
+
+}  // namespace tinyvllm

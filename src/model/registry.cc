@@ -1,0 +1,48 @@
+#include "model/registry.h"
+
+#include "model/arch/arch.h"
+
+namespace tinyvllm {
+namespace {
+
+constexpr Architecture kArchitectures[] = {
+    {"llama", "LlamaForCausalLM", load_llama},
+};
+
+// config.json lists class names; the first one is the model's.
+Result<std::string_view> architecture_name(const ModelFiles& files) {
+  if (files.format() == ModelFormat::kGguf) return files.metadata().string("general.architecture");
+  const MetadataValue* value = files.metadata().find("architectures");
+  const auto* names =
+      value == nullptr ? nullptr : std::get_if<std::vector<std::string_view>>(value);
+  if (names == nullptr || names->empty()) {
+    return error("config.json: expected 'architectures' to be a list of names");
+  }
+  return names->front();
+}
+
+}  // namespace
+
+std::span<const Architecture> architectures() { return kArchitectures; }
+
+Result<const Architecture*> find_architecture(const ModelFiles& files) {
+  TRY_ASSIGN(const std::string_view name, architecture_name(files));
+  std::string known;
+  for (const Architecture& architecture : kArchitectures) {
+    const char* own =
+        files.format() == ModelFormat::kGguf ? architecture.gguf_name : architecture.hf_name;
+    if (name == own) return &architecture;
+    known += str_cat(known.empty() ? "" : ", ", own);
+  }
+  return error("architecture '", printable(name), "' cannot be run; known are: ", known);
+}
+
+Result<std::unique_ptr<Model>> load_model(const ModelFiles& files, Device& device, ThreadPool& pool,
+                                          const ModelOptions& options) {
+  TRY_ASSIGN(const Architecture* architecture, find_architecture(files));
+  auto model = architecture->load(files, device, pool, options);
+  if (!model.ok()) return error(files.path(), ": ", model.message());
+  return model;
+}
+
+}  // namespace tinyvllm

@@ -1,0 +1,34 @@
+// The architectures that can be run. Adding one is a file in arch/ and a row in registry.cc.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "base/result.h"
+#include "base/thread_pool.h"
+#include "device/device.h"
+#include "io/model_files.h"
+#include "model/model.h"
+
+namespace tinyvllm {
+
+struct ModelOptions {
+  int64_t max_model_len = 0;  // in use, for rope variants that depend on it; 0: the trained context
+};
+
+struct Architecture {
+  const char* gguf_name;  // general.architecture
+  const char* hf_name;    // config.json: architectures[0]
+  Result<std::unique_ptr<Model>> (*load)(const ModelFiles&, Device&, ThreadPool&,
+                                         const ModelOptions&);
+};
+
+std::span<const Architecture> architectures();
+
+// The architecture that the files name, or an error that lists the known ones.
+Result<const Architecture*> find_architecture(const ModelFiles& files);
+
+Result<std::unique_ptr<Model>> load_model(const ModelFiles& files, Device& device, ThreadPool& pool,
+                                          const ModelOptions& options);
+
+}  // namespace tinyvllm
