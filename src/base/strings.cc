@@ -31,6 +31,17 @@ std::string human_count(double count) {
   return scaled(count, kUnits, 5, "");
 }
 
+std::string group_digits(int64_t number) {
+  const std::string digits = std::to_string(number);
+  std::string grouped;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    const size_t left = digits.size() - i;
+    if (left % 3 == 0 && i > 0 && digits[i - 1] != '-') grouped += ',';
+    grouped += digits[i];
+  }
+  return grouped;
+}
+
 std::string printable(std::string_view text, size_t limit) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
