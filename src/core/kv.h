@@ -36,4 +36,7 @@ struct KvView {
 
 constexpr int32_t kNullBlock = 0;
 
+// A sequence's blocks in order: [group][block].
+using BlockTables = std::vector<std::vector<int32_t>>;
+
 }  // namespace tinyvllm

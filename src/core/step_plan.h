@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/kv.h"
 #include "core/sampling_params.h"
 
 namespace tinyvllm {
@@ -18,24 +19,27 @@ using InputToken = int32_t;
 constexpr InputToken token_from_row(int row) { return ~row; }
 constexpr bool is_from_row(InputToken token) { return token < 0; }
 
+// One sequence's share of a step. What it points to stays as it is until `submit` has returned.
 struct SequencePlan {
   SequenceId sequence = 0;
-  int position = 0;                                // of the first token fed: tokens already cached
-  std::vector<InputToken> tokens;                  // fed this step: a chunk of prompt, or one token
-  std::vector<std::vector<int32_t>> block_tables;  // [group][block], covering the tokens fed too
-  bool sample = false;                             // whether the last token's logits are sampled
-  SamplingParams sampling;
+  int position = 0;                           // of the first token fed: tokens already cached
+  int num_tokens = 0;                         // fed this step: a chunk of prompt, or one token
+  const BlockTables* block_tables = nullptr;  // covering the tokens fed too
+  bool sample = false;                        // whether the last token's logits are sampled
+  bool all_logits = false;                    // whether every fed token's logits are wanted
+  const SamplingParams* sampling = nullptr;   // with `sample`
+  uint32_t answer = 0;                        // which of the request's answers this is
   int adapter = -1;
 };
 
 struct StepPlan {
   std::vector<SequencePlan> sequences;
+  std::vector<InputToken> tokens;  // those of all sequences, end to end
 
   bool empty() const { return sequences.empty(); }
-  int num_tokens() const {
-    size_t count = 0;
-    for (const SequencePlan& plan : sequences) count += plan.tokens.size();
-    return static_cast<int>(count);
+  void clear() {
+    sequences.clear();
+    tokens.clear();
   }
 };
 

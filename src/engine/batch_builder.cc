@@ -8,20 +8,27 @@
 namespace tinyvllm {
 namespace {
 
+// Rows of logits that a sequence wants: of all its tokens, of the last one, or none.
+int logits_of(const SequencePlan& sequence) {
+  return sequence.all_logits ? sequence.num_tokens : sequence.sample ? 1 : 0;
+}
+
 BatchSizes measure(const StepPlan& plan, int num_groups) {
   BatchSizes sizes;
   sizes.num_groups = num_groups;
   sizes.num_sequences = static_cast<int>(plan.sequences.size());
   for (const SequencePlan& sequence : plan.sequences) {
-    const int queries = static_cast<int>(sequence.tokens.size());
+    const int queries = sequence.num_tokens;
     CHECK(queries > 0) << "sequence " << sequence.sequence << " is planned without tokens";
     sizes.num_tokens += queries;
-    sizes.num_logits += sequence.sample ? 1 : 0;
+    sizes.num_logits += logits_of(sequence);
     sizes.max_queries = std::max(sizes.max_queries, queries);
-    for (const auto& table : sequence.block_tables) {
+    for (const auto& table : *sequence.block_tables) {
       sizes.max_blocks = std::max(sizes.max_blocks, static_cast<int>(table.size()));
     }
   }
+  CHECK(static_cast<size_t>(sizes.num_tokens) == plan.tokens.size())
+      << sizes.num_tokens << " tokens planned, " << plan.tokens.size() << " given";
   return sizes;
 }
 
@@ -46,19 +53,20 @@ Batch BatchBuilder::build(const StepPlan& plan, const std::vector<int32_t>& samp
   query_offsets[0] = 0;
   for (const SequencePlan& sequence : plan.sequences) {
     for (int group = 0; group < num_groups_; ++group) {
-      const auto& table = sequence.block_tables[static_cast<size_t>(group)];
+      const auto& table = (*sequence.block_tables)[static_cast<size_t>(group)];
       std::copy(table.begin(), table.end(),
                 section(batch.block_table(group)) +
                     static_cast<ptrdiff_t>(index) * batch.sizes.max_blocks);
       int32_t* slots = section(batch.slots(group));
-      for (int i = 0; i < static_cast<int>(sequence.tokens.size()); ++i) {
+      for (int i = 0; i < sequence.num_tokens; ++i) {
         const int position = sequence.position + i;
         slots[token + i] = table.at(static_cast<size_t>(position / block_size_)) * block_size_ +
                            position % block_size_;
       }
     }
     int32_t position = sequence.position;
-    for (const InputToken input : sequence.tokens) {
+    for (int i = 0; i < sequence.num_tokens; ++i) {
+      const InputToken input = plan.tokens[static_cast<size_t>(token)];
       token_ids[token] = is_from_row(input) ? sampled.at(static_cast<size_t>(~input)) : input;
       positions[token] = position++;
       token_sequence[token] = index;
@@ -66,7 +74,7 @@ Batch BatchBuilder::build(const StepPlan& plan, const std::vector<int32_t>& samp
     }
     kv_lengths[index] = position;
     adapters[index] = sequence.adapter;
-    if (sequence.sample) *logit_rows++ = token - 1;
+    for (int i = logits_of(sequence); i > 0; --i) *logit_rows++ = token - i;
     query_offsets[++index] = token;
   }
   return batch;

@@ -48,7 +48,7 @@ size_t ModelRunner::measure_activations(const RunnerConfig& config) {
   largest.sizes.num_tokens = config.max_num_batched_tokens;
   largest.sizes.max_queries = config.max_num_batched_tokens;
   largest.sizes.num_sequences = std::min(config.max_num_seqs, config.max_num_batched_tokens);
-  largest.sizes.num_logits = largest.sizes.num_sequences;
+  largest.sizes.num_logits = std::max(largest.sizes.num_sequences, config.max_num_logits);
   largest.sizes.num_groups = static_cast<int>(kv_.size());
   largest.sizes.max_blocks = config.num_blocks;
   const Tensor logits = ctx.tensor(largest.sizes.num_logits, model_.info().vocab_size, DType::kF32);
@@ -67,10 +67,12 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
 
   std::vector<SampleRow> rows;
   StepResult result;
+  int64_t logit_row = 0;
   for (const SequencePlan& sequence : plan.sequences) {
+    logit_row += sequence.all_logits ? sequence.num_tokens : sequence.sample ? 1 : 0;
     if (!sequence.sample) continue;
-    const int position = sequence.position + static_cast<int>(sequence.tokens.size());
-    rows.push_back({&sequence.sampling, static_cast<uint32_t>(position)});
+    const auto position = static_cast<uint32_t>(sequence.position + sequence.num_tokens);
+    rows.push_back({sequence.sampling, position, logit_row - 1});
     result.sampled.push_back({sequence.sequence, -1, 0});
   }
   std::vector<SampleOutput> chosen(rows.size());

@@ -21,6 +21,7 @@ struct RunnerConfig {
   int num_blocks = 0;  // per KV group, the null block counted in
   int max_num_batched_tokens = 512;
   int max_num_seqs = 1;
+  int max_num_logits = 1;  // rows of a step, when more than one a sequence is asked for
 };
 
 class ModelRunner final : public Runner {
@@ -33,8 +34,8 @@ class ModelRunner final : public Runner {
   Ticket submit(const StepPlan& plan) override;
   StepResult wait(Ticket ticket) override;
 
-  // Called with each step's logits, [samples, vocab_size], before they are sampled: for tests and
-  // for tools that score text.
+  // Called with each step's logits, [rows asked for, vocab_size], before they are sampled: for
+  // tests and for tools that score text.
   void on_logits(std::function<void(const StepPlan&, const Tensor&)> hook) {
     hook_ = std::move(hook);
   }

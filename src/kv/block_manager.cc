@@ -37,7 +37,7 @@ void BlockManager::release(SequenceId sequence) {
   tables_.erase(found);
 }
 
-const std::vector<std::vector<int32_t>>& BlockManager::tables(SequenceId sequence) const {
+const BlockTables& BlockManager::tables(SequenceId sequence) const {
   const auto found = tables_.find(sequence);
   CHECK(found != tables_.end()) << "sequence " << sequence << " has no blocks";
   return found->second;

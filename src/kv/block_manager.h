@@ -28,15 +28,14 @@ class BlockManager {
   bool grow(SequenceId sequence, int tokens);
   void release(SequenceId sequence);
 
-  // [group][block]
-  const std::vector<std::vector<int32_t>>& tables(SequenceId sequence) const;
+  const BlockTables& tables(SequenceId sequence) const;
 
  private:
   int blocks_for(int tokens) const { return (tokens + block_size_ - 1) / block_size_; }
 
   const int block_size_;
   std::vector<BlockPool> pools_;  // [group]
-  std::unordered_map<SequenceId, std::vector<std::vector<int32_t>>> tables_;
+  std::unordered_map<SequenceId, BlockTables> tables_;
 };
 
 }  // namespace tinyvllm

@@ -12,6 +12,7 @@ namespace tinyvllm {
 struct SampleRow {
   const SamplingParams* params = nullptr;
   uint32_t position = 0;  // of the token being chosen
+  int64_t logit_row = 0;  // of the logits
 };
 
 struct SampleOutput {
@@ -19,7 +20,8 @@ struct SampleOutput {
   float logprob = 0;   // under the model, before temperature
 };
 
-// logits: [rows, vocabulary] F32. Each row is chosen on its own: its company changes nothing.
+// logits: [at least one row per sample, vocabulary] F32. Each row is chosen on its own: its company
+// changes nothing.
 void sample(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
             std::span<SampleOutput> out);
 

@@ -43,44 +43,43 @@ void Scheduler::admit() {
   }
 }
 
-// Plans the sequence's share of this step; false when it has none.
-bool Scheduler::plan_sequence(Sequence& sequence, int& budget, int row, SequencePlan& plan) {
+// Adds the sequence's share to the step; false when it has none.
+bool Scheduler::plan_sequence(Sequence& sequence, int budget, int row, StepPlan& step) {
   if (sequence.finish != FinishReason::kNone || budget == 0) return false;
   const int known = static_cast<int>(sequence.tokens.size());
+  SequencePlan plan;
   plan.position = sequence.fed;
   if (sequence.fed < known) {
-    const int count = std::min(known - sequence.fed, budget);
-    plan.tokens.assign(sequence.tokens.begin() + sequence.fed,
-                       sequence.tokens.begin() + sequence.fed + count);
-    plan.sample = sequence.fed + count == known;
+    plan.num_tokens = std::min(known - sequence.fed, budget);
+    plan.sample = sequence.fed + plan.num_tokens == known;
+    const auto first = sequence.tokens.begin() + sequence.fed;
+    step.tokens.insert(step.tokens.end(), first, first + plan.num_tokens);
   } else {
     // All is fed, and the next token is still being computed: feed it by reference, unless it is
     // certain to be the last one.
     if (sequence.row_in_flight < 0) return false;
     if (sequence.generated() + 1 >= sequence.request.sampling.max_tokens) return false;
-    plan.tokens = {token_from_row(sequence.row_in_flight)};
+    plan.num_tokens = 1;
     plan.sample = true;
+    step.tokens.push_back(token_from_row(sequence.row_in_flight));
   }
   plan.sequence = sequence.request.id;
-  plan.sampling = sequence.request.sampling;
-  plan.block_tables = blocks_.tables(sequence.request.id);
-  sequence.fed += static_cast<int>(plan.tokens.size());
+  plan.sampling = &sequence.request.sampling;
+  plan.block_tables = &blocks_.tables(sequence.request.id);
+  sequence.fed += plan.num_tokens;
   sequence.row_in_flight = plan.sample ? row : -1;
   sequence.steps_in_flight += 1;
-  budget -= static_cast<int>(plan.tokens.size());
+  step.sequences.push_back(plan);
   return true;
 }
 
 StepPlan Scheduler::schedule() {
   admit();
   StepPlan step;
-  int budget = config_.max_num_batched_tokens;
   int row = 0;  // counts the samples of this step
   for (Sequence& sequence : running_) {
-    SequencePlan plan;
-    if (!plan_sequence(sequence, budget, row, plan)) continue;
-    row += plan.sample ? 1 : 0;
-    step.sequences.push_back(std::move(plan));
+    const int budget = config_.max_num_batched_tokens - static_cast<int>(step.tokens.size());
+    if (plan_sequence(sequence, budget, row, step)) row += step.sequences.back().sample ? 1 : 0;
   }
   return step;
 }

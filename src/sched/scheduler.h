@@ -67,7 +67,7 @@ class Scheduler {
   };
 
   void admit();
-  bool plan_sequence(Sequence& sequence, int& budget, int row, SequencePlan& plan);
+  bool plan_sequence(Sequence& sequence, int budget, int row, StepPlan& step);
   FinishReason finish_after(const Sequence& sequence, int32_t token) const;
   void release_if_over(std::list<Sequence>::iterator sequence);
 

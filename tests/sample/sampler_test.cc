@@ -71,12 +71,12 @@ TEST(Sampler, ARowIsChosenTheSameInAnyCompany) {
   params.seed = 5;
   std::vector<float> logits(3 * 100);
   for (size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<float>(i * 37 % 101) * 0.05f;
-  const std::vector<SampleRow> rows = {{&params, 7}, {&params, 8}, {&params, 7}};
+  const std::vector<SampleRow> rows = {{&params, 7, 0}, {&params, 8, 1}, {&params, 7, 2}};
   std::vector<SampleOutput> together(3);
   sample(ctx, Tensor(logits.data(), DType::kF32, 3, 100), rows, together);
   for (int64_t row = 0; row < 3; ++row) {
     std::vector<SampleOutput> alone(1);
-    sample(ctx, Tensor(logits.data() + row * 100, DType::kF32, 1, 100),
+    sample(ctx, Tensor(logits.data(), DType::kF32, 3, 100),
            std::span(rows).subspan(static_cast<size_t>(row), 1), alone);
     EXPECT_EQ(alone[0].token, together[static_cast<size_t>(row)].token);
   }

@@ -21,15 +21,16 @@ class FakeRunner {
 
   std::vector<int32_t> submit(const StepPlan& plan) {
     std::vector<int32_t> sampled;
+    auto input = plan.tokens.begin();
     for (const SequencePlan& sequence : plan.sequences) {
       std::vector<int32_t>& truth = fed_[sequence.sequence];
       int position = sequence.position;
       EXPECT_EQ(position, next_[sequence.sequence]) << "tokens are fed in order, each once";
-      for (const InputToken input : sequence.tokens) {
+      for (int i = 0; i < sequence.num_tokens; ++i, ++input) {
         const int32_t token =
-            is_from_row(input) ? previous_.at(static_cast<size_t>(~input)) : input;
+            is_from_row(*input) ? previous_.at(static_cast<size_t>(~*input)) : *input;
         EXPECT_EQ(token, truth.at(static_cast<size_t>(position)));
-        EXPECT_LT(position / kBlockSize, static_cast<int>(sequence.block_tables[0].size()));
+        EXPECT_LT(position / kBlockSize, static_cast<int>(sequence.block_tables->at(0).size()));
         position += 1;
       }
       next_[sequence.sequence] = position;
@@ -62,15 +63,14 @@ std::map<SequenceId, Answer> run(Scheduler& scheduler, FakeRunner& runner, int d
   for (int steps = 0; steps < 1000; ++steps) {
     StepPlan plan = scheduler.schedule();
     if (!plan.empty()) {
-      EXPECT_LE(plan.num_tokens(), budget);
+      EXPECT_LE(static_cast<int>(plan.tokens.size()), budget);
       std::vector<int32_t> sampled = runner.submit(plan);
       in_flight.emplace_back(std::move(plan), std::move(sampled));
     } else if (in_flight.empty()) {
       EXPECT_FALSE(scheduler.has_work());
       return answers;
     }
-    if (in_flight.size() <= static_cast<size_t>(depth) &&
-        !plan.empty()) {
+    if (in_flight.size() <= static_cast<size_t>(depth) && !plan.empty()) {
       continue;
     }
     auto [done, sampled] = std::move(in_flight.front());

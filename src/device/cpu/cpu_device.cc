@@ -2,12 +2,17 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <sys/mman.h>
 
 namespace tinyvllm {
 namespace {
 
+#if defined(__x86_64__)
 constexpr Isa kIsas[] = {Isa::kBaseline, Isa::kAvx2};
+#else
+constexpr Isa kIsas[] = {Isa::kBaseline};
+#endif
 
 bool machine_has(Isa isa) {
 #if defined(__x86_64__)
@@ -22,6 +27,8 @@ bool machine_has(Isa isa) {
 }  // namespace
 
 const char* isa_name(Isa isa) { return isa == Isa::kAvx2 ? "avx2" : "baseline"; }
+
+std::vector<Isa> built_isas() { return {std::begin(kIsas), std::end(kIsas)}; }
 
 std::vector<Isa> supported_isas() {
   std::vector<Isa> supported;

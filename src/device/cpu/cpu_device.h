@@ -10,7 +10,8 @@ namespace tinyvllm {
 // Instruction sets that kernels are compiled for, weakest first.
 enum class Isa { kBaseline, kAvx2 };
 const char* isa_name(Isa isa);
-std::vector<Isa> supported_isas();  // by this machine, of those this build has
+std::vector<Isa> built_isas();      // that this build has kernels for
+std::vector<Isa> supported_isas();  // by this machine, of those
 
 class CpuDevice final : public Device {
  public:
