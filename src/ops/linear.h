@@ -36,6 +36,9 @@ class Linear {
 struct LinearParts {
   std::span<const TensorView> weights;  // each [out_i, in]; results lie side by side in this order
   std::span<const TensorView> biases;   // empty, or one [out_i] per weight
+  // The weights lie in a file's map: once repacked, their pages are given back to the system, so
+  // that memory holds the weights once. (They read the same if anyone looks again.)
+  bool from_file = false;
 };
 
 // Parts of different dtypes are allowed (files mix them). The views must outlive the Linear: F16

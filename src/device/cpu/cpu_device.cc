@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <iterator>
 #include <sys/mman.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace tinyvllm {
 namespace {
@@ -14,11 +17,21 @@ constexpr Isa kIsas[] = {Isa::kBaseline, Isa::kAvx2};
 constexpr Isa kIsas[] = {Isa::kBaseline};
 #endif
 
+#if defined(__x86_64__)
+// A feature that __builtin_cpu_supports of our oldest compiler has no name for.
+bool has_f16c() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 bool machine_has(Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::kAvx2) {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   }
 #endif
   return isa == Isa::kBaseline;

@@ -1,0 +1,27 @@
+// What the files of this folder define for the table (table.cc), each in its own instruction set's
+// namespace.
+#pragma once
+
+#include "ops/cpu/kernels.h"
+
+namespace tinyvllm::ops::cpu::TINYVLLM_ISA {
+
+void rms_norm(const float* x, const float* w, float eps, int64_t n, float* y);
+void layer_norm(const float* x, const float* w, const float* b, float eps, int64_t n, float* y);
+
+void quantize_q8(const float* x, int64_t n, Q8Block* q);
+LinearKernel linear_interleaved(DType weights);
+LinearKernel linear_rows(DType weights);
+void silu_gate(const float* g, const float* u, int64_t n, float* y);
+void gelu_gate(const float* g, const float* u, int64_t n, float* y);
+
+void rotation(const float* frequencies, int64_t pairs, float position, float magnitude,
+              float* cosines, float* sines);
+void rotate_adjacent(const float* cosines, const float* sines, int64_t pairs, float* head);
+void rotate_halves(const float* cosines, const float* sines, int64_t pairs, float* head);
+void to_f16(const float* x, int64_t n, uint16_t* y);
+
+void attend_f16(const AttentionTile& tile);
+void attend_f32(const AttentionTile& tile);
+
+}  // namespace tinyvllm::ops::cpu::TINYVLLM_ISA

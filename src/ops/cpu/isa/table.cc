@@ -1,0 +1,29 @@
+#include "ops/cpu/isa/functions.h"
+
+namespace tinyvllm::ops::cpu::TINYVLLM_ISA {
+namespace {
+
+LinearKernel linear(DType weights) {
+  const LinearKernel interleaved = linear_interleaved(weights);
+  return interleaved != nullptr ? interleaved : linear_rows(weights);
+}
+
+}  // namespace
+
+extern const Kernels kKernels;
+const Kernels kKernels = {
+    .rms_norm = rms_norm,
+    .layer_norm = layer_norm,
+    .quantize_q8 = quantize_q8,
+    .linear = linear,
+    .silu_gate = silu_gate,
+    .gelu_gate = gelu_gate,
+    .rotation = rotation,
+    .rotate_adjacent = rotate_adjacent,
+    .rotate_halves = rotate_halves,
+    .to_f16 = to_f16,
+    .attend_f16 = attend_f16,
+    .attend_f32 = attend_f32,
+};
+
+}  // namespace tinyvllm::ops::cpu::TINYVLLM_ISA

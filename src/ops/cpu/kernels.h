@@ -1,0 +1,85 @@
+// What each instruction set provides: one table of functions, filled by the files in isa/ that are
+// compiled once per instruction set. Plain pointers only; threads, shapes, the blocks of the cache
+// and everything else that needs the library stay on this side, in the file of the same name.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/dtype.h"
+
+namespace tinyvllm::ops::cpu {
+
+// Rows of a linear are computed 8 at a time: one row per lane for the interleaved types.
+constexpr int kRowGroup = 8;
+
+// 32 activations as int8: x ≈ scale · q. `sum` of the q serves weights with an offset, scaled_sum
+// (= scale · sum) those with a minimum.
+struct Q8Block {
+  float scale;
+  float scaled_sum;
+  int32_t sum;
+  int32_t unused;
+  int8_t q[32];
+};
+
+// One group of 8 rows times `tokens` rows of activations.
+struct LinearTile {
+  const void* weights;  // interleaved blocks, or the first row where rows are used as they lie
+  int64_t row_bytes;    // of rows used as they lie
+  int rows;             // 1..8 valid ones, likewise; interleaved groups are padded to 8
+  int64_t k;
+  const void* x;     // [tokens] rows of Q8Block or of float
+  int64_t x_stride;  // bytes from one to the next
+  int64_t tokens;
+  float* y;          // [tokens, 8]
+  int64_t y_stride;  // floats
+};
+using LinearKernel = void (*)(const LinearTile& tile);
+
+// The cache stores K of 8 tokens interleaved, so that a lane is a token, and V row by row. A tile
+// is kKvTile tokens at a multiple of kKvTile: the online softmax rescales once per tile, at
+// positions that depend on nothing but the token's own.
+constexpr int kKvLanes = 8;
+constexpr int kKvTile = 64;
+
+struct AttentionTile {
+  int k_dim;
+  int v_dim;                          // rounded up to 8
+  const void* k[kKvTile / kKvLanes];  // each [k_dim, 8 tokens]; null where no row sees any
+  const void* v[kKvTile / kKvLanes];  // each [8 tokens, v_dim]
+  int rows;
+  const float* q;    // [rows, k_dim], scaled
+  const int* begin;  // [rows]: positions of the tile that a row sees are [begin, end)
+  const int* end;
+  float soft_cap;
+  // Running state per row: maximum, sum of weights, weighted sum of V.
+  float* max;  // [rows], -infinity at first
+  float* sum;  // [rows]
+  float* acc;  // [rows, v_dim]
+};
+
+using GateKernel = void (*)(const float* g, const float* u, int64_t n, float* y);
+using RotateKernel = void (*)(const float* cosines, const float* sines, int64_t pairs, float* head);
+
+struct Kernels {
+  void (*rms_norm)(const float* x, const float* w, float eps, int64_t n, float* y);
+  void (*layer_norm)(const float* x, const float* w, const float* b, float eps, int64_t n,
+                     float* y);
+
+  void (*quantize_q8)(const float* x, int64_t n, Q8Block* q);  // n a multiple of 32
+  LinearKernel (*linear)(DType weights);                       // null: no kernel for that type
+  GateKernel silu_gate;                                        // y = silu(g) · u
+  GateKernel gelu_gate;
+
+  // Cosines and sines of position · frequency, times magnitude.
+  void (*rotation)(const float* frequencies, int64_t pairs, float position, float magnitude,
+                   float* cosines, float* sines);
+  RotateKernel rotate_adjacent;
+  RotateKernel rotate_halves;
+  void (*to_f16)(const float* x, int64_t n, uint16_t* y);
+
+  void (*attend_f16)(const AttentionTile& tile);
+  void (*attend_f32)(const AttentionTile& tile);
+};
+
+}  // namespace tinyvllm::ops::cpu

@@ -1,0 +1,36 @@
+// A linear's weights on the CPU: parts (the tensors it was made of) of groups of 8 rows, either
+// interleaved in a buffer of ours or used where the file's map has them.
+#pragma once
+
+#include <vector>
+
+#include "ops/cpu/kernels.h"
+#include "ops/linear_weights.h"
+
+namespace tinyvllm::ops::cpu {
+
+struct LinearPart {
+  DType dtype = DType::kF32;
+  LinearKernel kernel = nullptr;
+  int64_t row_begin = 0;  // in the linear's result
+  int64_t rows = 0;
+  const char* data = nullptr;
+  int64_t group_bytes = 0;  // from one group of 8 rows to the next
+  bool interleaved = false;
+
+  int64_t groups() const { return (rows + kRowGroup - 1) / kRowGroup; }
+};
+
+struct LinearWeights final : Linear::Weights {
+  std::vector<LinearPart> parts;
+  Buffer packed;
+  Buffer bias;  // [out] float, or empty
+};
+
+// Bytes of an interleaved group of 8 rows of k columns; 0 for types that are used as they lie.
+size_t interleaved_bytes(DType dtype, int64_t k);
+
+// `rows` (1..8) rows of a tensor into one group; missing rows become zeros.
+void interleave(DType dtype, const void* source, int rows, int64_t k, void* group);
+
+}  // namespace tinyvllm::ops::cpu

@@ -1,0 +1,35 @@
+#include "ops/embedding.h"
+
+#include "ops/cpu/ops.h"
+#include "ops/reference/dequantize.h"
+
+namespace tinyvllm::ops {
+
+Result<Embedding> make_embedding(Device& device, const TensorView& table) {
+  if (device.kind() != DeviceKind::kCpu) return error("embedding: no code for ", device.name());
+  if (table.shape.rank != 2) {
+    return error("embedding: expected [vocabulary, width], found ", to_string(table.shape));
+  }
+  if (!reference::can_dequantize(table.dtype)) {
+    return error("embedding: type ", dtype_name(table.dtype), " is not one this build reads");
+  }
+  return Embedding{table};
+}
+
+void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float scale,
+               const Tensor& x) {
+  CHECK(x.dtype == DType::kF32 && x.rows == batch.sizes.num_tokens && x.cols == e.table.shape[1])
+      << "embedding of " << batch.sizes.num_tokens << " tokens, width " << e.table.shape[1]
+      << ", into [" << x.rows << ", " << x.cols << "]";
+  if (!ctx.dry_run) cpu::embedding(ctx, e, batch, scale, x);
+}
+
+void gather_logit_rows(ExecContext& ctx, const Batch& batch, const Tensor& x, const Tensor& y) {
+  CHECK(x.rows == batch.sizes.num_tokens && y.rows == batch.sizes.num_logits && x.cols == y.cols &&
+        x.dtype == y.dtype)
+      << batch.sizes.num_logits << " of " << batch.sizes.num_tokens << " rows from [" << x.rows
+      << ", " << x.cols << "] to [" << y.rows << ", " << y.cols << "]";
+  if (!ctx.dry_run) cpu::gather_logit_rows(ctx, batch, x, y);
+}
+
+}  // namespace tinyvllm::ops

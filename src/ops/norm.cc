@@ -1,0 +1,70 @@
+#include "ops/norm.h"
+
+#include "ops/cpu/ops.h"
+#include "ops/reference/dequantize.h"
+
+namespace tinyvllm::ops {
+namespace {
+
+Status check_vector(const char* what, const TensorView& view, int64_t width) {
+  if (view.shape.elements() != width) {
+    return error(what, ": expected ", width, " elements, found shape ", to_string(view.shape));
+  }
+  if (!reference::can_dequantize(view.dtype)) {
+    return error(what, ": type ", dtype_name(view.dtype), " is not one this build reads");
+  }
+  return Status();
+}
+
+Result<Buffer> floats(Device& device, const TensorView& view, float offset) {
+  const int64_t n = view.shape.elements();
+  TRY_ASSIGN(Buffer buffer,
+             device.allocate(static_cast<size_t>(n) * sizeof(float), "the weights of a norm"));
+  auto* values = static_cast<float*>(buffer.data());
+  reference::dequantize(view.dtype, view.data, n, values);
+  for (int64_t i = 0; i < n; ++i) values[i] += offset;
+  return buffer;
+}
+
+void check(const ExecContext& ctx, const Tensor& x, const Tensor& y, int64_t width) {
+  CHECK(ctx.device.kind() == DeviceKind::kCpu) << "norm on " << ctx.device.name();
+  CHECK(x.dtype == DType::kF32 && y.dtype == DType::kF32) << "norm of float rows";
+  CHECK(x.cols == width && y.cols == width && x.rows == y.rows)
+      << "norm of width " << width << " from [" << x.rows << ", " << x.cols << "] to [" << y.rows
+      << ", " << y.cols << "]";
+}
+
+}  // namespace
+
+Result<Norm> make_norm(Device& device, NormKind kind, float eps, const TensorView& weight,
+                       const TensorView* bias, float offset) {
+  Norm norm;
+  norm.kind = kind;
+  norm.eps = eps;
+  norm.width = weight.shape.elements();
+  TRY(check_vector("weight of a norm", weight, norm.width));
+  TRY_ASSIGN(norm.weight, floats(device, weight, offset));
+  if (bias != nullptr) {
+    TRY(check_vector("bias of a norm", *bias, norm.width));
+    TRY_ASSIGN(norm.bias, floats(device, *bias, 0));
+  }
+  return norm;
+}
+
+void norm(ExecContext& ctx, const Norm& norm, const Tensor& x, const Tensor& y) {
+  check(ctx, x, y, norm.width);
+  if (!ctx.dry_run) cpu::norm(ctx, norm, x, y);
+}
+
+void norm_add(ExecContext& ctx, const Norm& norm, const Tensor& y, const Tensor& x) {
+  check(ctx, y, x, norm.width);
+  cpu::norm_add(ctx, norm, y, x);
+}
+
+void head_norm(ExecContext& ctx, const Norm& norm, const Tensor& x) {
+  CHECK(norm.width > 0 && x.cols % norm.width == 0)
+      << x.cols << " columns in heads of " << norm.width;
+  if (!ctx.dry_run) cpu::head_norm(ctx, norm, x);
+}
+
+}  // namespace tinyvllm::ops

@@ -1,0 +1,41 @@
+// The truth that every backend is measured against: each op as its formula, scalar, contiguous,
+// sums in double, never tuned. K and V are plain arrays here, so paging is judged too.
+#pragma once
+
+#include <cstdint>
+
+#include "base/dtype.h"
+#include "ops/linear.h"
+#include "ops/norm.h"
+#include "ops/rope.h"
+
+namespace tinyvllm::ops::reference {
+
+// x, y: [width]; bias may be null.
+void norm(NormKind kind, float eps, int64_t width, const float* weight, const float* bias,
+          const float* x, float* y);
+
+// y = W x.  w: [out, in] of any readable type, x: [in]
+void linear(DType dtype, const void* w, int64_t out, int64_t in, const float* x, float* y);
+
+// x as the kernels of quantized weights see it: rounded to int8 times one scale per `block`.
+void round_activations(int64_t n, int block, float* x);
+
+float gate(Gate kind, float x);
+
+// head: [head_dim], rotated in place.
+void rotate(const Rope& rope, int position, float* head);
+
+struct AttentionRow {
+  const float* q;  // [k_dim]
+  const float* k;  // [length, k_dim]: what the query sees, nothing else
+  const float* v;  // [length, v_dim]
+  int64_t length;
+  int k_dim;
+  int v_dim;
+  float scale;
+  float soft_cap;
+};
+void attention(const AttentionRow& row, float* y);  // y: [v_dim]
+
+}  // namespace tinyvllm::ops::reference

@@ -1,0 +1,53 @@
+// The cases that each op is tested and measured at: odd and misaligned sizes first, then the shapes
+// of real models. Tests run all of them on every instruction set; `bench ops` times the last ones.
+#pragma once
+
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace tinyvllm::ops {
+
+inline const std::vector<DType> kWeightTypes = {
+    DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
+};
+
+struct NormCase {
+  int64_t rows;
+  int64_t width;
+};
+inline const std::vector<NormCase> kNormCases = {
+    {0, 8}, {1, 1}, {3, 7}, {2, 33}, {5, 576}, {64, 2048}, {1, 16384},
+};
+
+struct LinearCase {
+  int64_t tokens;
+  int64_t out;
+  int64_t in;  // of block types: rounded up to a block
+};
+inline const std::vector<LinearCase> kLinearCases = {
+    {0, 8, 32},  {1, 1, 1},     {1, 8, 32},     {2, 9, 33},    {3, 7, 64},
+    {5, 24, 31}, {1, 576, 576}, {7, 100, 1536}, {65, 17, 256}, {1, 3, 8192},
+};
+
+struct AttentionCase {
+  std::vector<int> lengths;  // of the sequences
+  int heads;
+  int kv_heads;
+  int head_dim;
+  int block_size;
+  int window = 0;
+  float soft_cap = 0;
+};
+inline const std::vector<AttentionCase> kAttentionCases = {
+    {{1}, 1, 1, 8, 16},
+    {{5}, 3, 1, 7, 8},
+    {{64, 66, 3}, 9, 3, 64, 16},
+    {{130, 8}, 4, 4, 80, 32},
+    {{70, 201}, 8, 2, 128, 16, 33},
+    {{133}, 2, 1, 256, 16, 0, 50},
+    {{110}, 6, 2, 64, 5},
+    {{110}, 6, 2, 12, 1, 64, 30},
+};
+
+}  // namespace tinyvllm::ops
