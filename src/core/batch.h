@@ -48,8 +48,9 @@ struct Batch {
            static_cast<ptrdiff_t>(group) * sizes.num_sequences * sizes.max_blocks;
   }
   static size_t buffer_elements(const BatchSizes& sizes) {
-    const Batch layout{sizes, nullptr};
-    return static_cast<size_t>(layout.block_table(sizes.num_groups) - layout.data);
+    const auto n = [](int count) { return static_cast<size_t>(count); };
+    return n(sizes.num_tokens) * (3 + n(sizes.num_groups)) + (3 * n(sizes.num_sequences) + 1) +
+           n(sizes.num_logits) + n(sizes.num_groups) * n(sizes.num_sequences) * n(sizes.max_blocks);
   }
 };
 

@@ -12,7 +12,6 @@
 namespace tinyvllm::ops::cpu {
 namespace {
 
-constexpr int kGroups = kKvTile / kKvLanes;
 // Query tokens of a task: K and V of a tile are read from L1 that many times.
 constexpr int kTokensPerTask = 8;
 

@@ -14,10 +14,7 @@ namespace tinyvllm::ops::cpu {
 class KvLayout {
  public:
   KvLayout(const KvSpec& spec, int block_size)
-      : spec_(spec),
-        block_size_(block_size),
-        element_(row_bytes(spec.dtype, 1)),
-        tokens_(round_up(block_size)) {}
+      : spec_(spec), element_(row_bytes(spec.dtype, 1)), tokens_(round_up(block_size)) {}
   explicit KvLayout(const KvView& view) : KvLayout(view.spec, view.block_size) {
     data_ = static_cast<char*>(view.data);
   }
@@ -53,7 +50,6 @@ class KvLayout {
   }
 
   KvSpec spec_;
-  int block_size_;
   size_t element_;
   size_t tokens_;
   char* data_ = nullptr;

@@ -13,13 +13,7 @@ namespace {
 constexpr int64_t kTokensPerTask = 4;
 constexpr int kMaxHeadDim = 256;
 
-// One token's K becomes lane `lane` of its group of 8.
-template <class Element, class Convert>
-void scatter(const float* k, int k_dim, int lane, char* group, Convert convert) {
-  auto* to = reinterpret_cast<Element*>(group) + lane;
-  for (int d = 0; d < k_dim; ++d) to[d * kKvLanes] = convert(k[d]);
-}
-
+// One token's K becomes lane `offset % 8` of its group of 8.
 void write_kv(const Kernels& kernel, const KvLayout& layout, const KvSpec& spec, int layer,
               int32_t block, int offset, int head, const float* k, const float* v) {
   char* group = layout.k_group(layer, block, head, offset / kKvLanes * kKvLanes);
