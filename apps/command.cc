@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <signal.h>
 #include <unistd.h>
 
 namespace tinyvllm {
@@ -14,6 +15,8 @@ struct Alias {
 constexpr Alias kAliases[] = {
     {"smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"},
 };
+
+volatile sig_atomic_t interrupt_seen = 0;  // signals are the process's, and so is this
 
 std::filesystem::path model_cache() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
@@ -38,6 +41,15 @@ Result<std::string> resolve_model(const std::string& name) {
   for (const Alias& alias : kAliases) known += str_cat(known.empty() ? "" : ", ", alias.name);
   return error("model '", name, "' is neither a file, a folder, nor a known alias (", known, ")");
 }
+
+void watch_interrupts() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupt_seen = 1; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+bool interrupted() { return interrupt_seen != 0; }
 
 bool use_colour(int fd) { return isatty(fd) == 1 && std::getenv("NO_COLOR") == nullptr; }
 

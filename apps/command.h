@@ -28,6 +28,13 @@ void add_bench(CLI::App& app, Action& action);
 Result<std::string> resolve_model(const std::string& name);
 inline constexpr char kDefaultModel[] = "smollm2";
 
+std::string version_text();
+
+// Ctrl-C asks: from `watch_interrupts` on, the first one only makes `interrupted` true, so that
+// work can end cleanly; a second one kills. A process that was interrupted exits with status 130.
+void watch_interrupts();
+bool interrupted();
+
 // Colour only on a terminal, and never with NO_COLOR.
 bool use_colour(int fd);
 

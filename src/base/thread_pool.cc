@@ -24,6 +24,9 @@ inline void pause_cpu() {
 #endif
 }
 
+uint32_t loop_of(uint64_t next) { return static_cast<uint32_t>(next >> 32); }
+uint32_t task_of(uint64_t next) { return static_cast<uint32_t>(next); }
+
 int read_int(const std::string& path, int fallback) {
   int value = fallback;
   if (std::FILE* file = std::fopen(path.c_str(), "r")) {
@@ -75,17 +78,22 @@ ThreadPool::~ThreadPool() {
   {
     std::lock_guard lock(mutex_);
     stopping_.store(true);
-    generation_.fetch_add(1);
   }
   wake_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::take_tasks(int thread) {
-  for (;;) {
-    const int64_t task = next_task_.fetch_add(1, std::memory_order_relaxed);
-    if (task >= tasks_) return;
-    call_(context_, task, thread);
+void ThreadPool::take_tasks(uint32_t loop, int thread) {
+  uint64_t next = next_.load(std::memory_order_acquire);
+  while (loop_of(next) == loop) {
+    const Call call = call_.load(std::memory_order_relaxed);
+    void* const context = context_.load(std::memory_order_relaxed);
+    const uint32_t task = task_of(next);
+    if (task >= tasks_.load(std::memory_order_relaxed)) return;
+    if (!next_.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel)) continue;
+    call(context, task, thread);
+    done_.fetch_add(1, std::memory_order_release);
+    next = next_.load(std::memory_order_acquire);
   }
 }
 
@@ -95,20 +103,20 @@ void ThreadPool::run(int64_t tasks, Call call, void* context) {
     for (int64_t task = 0; task < tasks; ++task) call(context, task, 0);
     return;
   }
-  CHECK(busy_workers_.load() == 0) << "a parallel loop inside a parallel loop";
-  call_ = call;
-  context_ = context;
-  tasks_ = tasks;
-  next_task_.store(0, std::memory_order_relaxed);
-  busy_workers_.store(threads_ - 1, std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_seq_cst);
+  CHECK(tasks <= UINT32_MAX) << tasks << " tasks in one loop";
+  call_.store(call, std::memory_order_relaxed);
+  context_.store(context, std::memory_order_relaxed);
+  tasks_.store(static_cast<uint32_t>(tasks), std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  const uint32_t loop = loop_of(next_.load(std::memory_order_relaxed)) + 1;
+  next_.store(static_cast<uint64_t>(loop) << 32, std::memory_order_seq_cst);
   if (parked_.load(std::memory_order_seq_cst) > 0) {
     std::lock_guard lock(mutex_);
     wake_.notify_all();
   }
-  take_tasks(0);
-  for (int spins = 0; busy_workers_.load(std::memory_order_acquire) != 0; ++spins) {
-    // A worker that lost its core to another process gets it back sooner if we give up ours.
+  take_tasks(loop, 0);
+  for (int spins = 0; done_.load(std::memory_order_acquire) != tasks; ++spins) {
+    // A worker that lost its core in the middle of a task gets it back sooner if we give up ours.
     if (spins < kSpins) {
       pause_cpu();
     } else {
@@ -118,23 +126,24 @@ void ThreadPool::run(int64_t tasks, Call call, void* context) {
 }
 
 void ThreadPool::work(int thread) {
-  uint64_t seen = 0;
+  uint32_t seen = 0;
   for (;;) {
-    int spins = 0;
-    while (generation_.load(std::memory_order_acquire) == seen) {
-      if (++spins < kSpins) {
+    for (int spins = 0; loop_of(next_.load(std::memory_order_acquire)) == seen; ++spins) {
+      if (spins < kSpins) {
+        if (stopping_.load(std::memory_order_relaxed)) return;
         pause_cpu();
         continue;
       }
       std::unique_lock lock(mutex_);
       parked_.fetch_add(1, std::memory_order_seq_cst);
-      wake_.wait(lock, [&] { return generation_.load(std::memory_order_seq_cst) != seen; });
+      wake_.wait(lock, [&] {
+        return stopping_.load() || loop_of(next_.load(std::memory_order_seq_cst)) != seen;
+      });
       parked_.fetch_sub(1, std::memory_order_seq_cst);
+      if (stopping_.load()) return;
     }
-    seen += 1;
-    if (stopping_.load()) return;
-    take_tasks(thread);
-    busy_workers_.fetch_sub(1, std::memory_order_release);
+    seen = loop_of(next_.load(std::memory_order_acquire));
+    take_tasks(seen, thread);
   }
 }
 

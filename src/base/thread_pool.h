@@ -44,20 +44,24 @@ class ThreadPool {
   using Call = void (*)(void* context, int64_t task, int thread);
   void run(int64_t tasks, Call call, void* context);
   void work(int thread);
-  void take_tasks(int thread);
+  void take_tasks(uint32_t loop, int thread);
 
   const int threads_;
   std::vector<std::thread> workers_;
 
-  // The loop being run. Written by the caller before `generation_` moves on, read by workers after.
-  Call call_ = nullptr;
-  void* context_ = nullptr;
-  int64_t tasks_ = 0;
+  // The loop being run. The caller writes it before `next_` names the loop, and not again before
+  // all its tasks are done; a worker trusts what it read once it has claimed a task of the same
+  // loop.
+  std::atomic<Call> call_{nullptr};
+  std::atomic<void*> context_{nullptr};
+  std::atomic<uint32_t> tasks_{0};
 
-  alignas(64) std::atomic<uint64_t> generation_{0};
-  alignas(64) std::atomic<int64_t> next_task_{0};
-  alignas(64) std::atomic<int> busy_workers_{0};
-  std::atomic<bool> stopping_{false};
+  // Loop number (high half) and next task (low half) in one word, so that a worker that comes late
+  // can never take a task of a loop it does not know. The caller waits for tasks, not for workers:
+  // one that the system keeps from running holds nobody up.
+  alignas(64) std::atomic<uint64_t> next_{0};
+  alignas(64) std::atomic<uint32_t> done_{0};
+  alignas(64) std::atomic<bool> stopping_{false};
   std::atomic<int> parked_{0};
   std::mutex mutex_;
   std::condition_variable wake_;
