@@ -17,6 +17,12 @@ constexpr uint64_t kMaxKeyBytes = 65535;  // the specification's limit
 constexpr uint64_t kMaxNameBytes = 255;   // ggml writes at most 63
 constexpr uint64_t kDefaultAlignment = 32;
 
+// Limits on what comes before the tensor data, so that a sparse file, which can claim terabytes for
+// nothing, cannot make us keep or scan much. A vocabulary of 262,144 takes some 10 MB here.
+constexpr uint64_t kMaxHeaderBytes = 256 << 20;
+constexpr uint64_t kMaxPairs = 65536;
+constexpr uint64_t kMaxTensors = 1 << 20;
+
 // The least a metadata pair or a tensor can occupy: what bounds their counts by the file's size.
 constexpr uint64_t kMinPairBytes = 8 + 1 + 4 + 1;        // key length, key, type, value
 constexpr uint64_t kMinTensorBytes = 8 + 1 + 4 + 4 + 8;  // name length, name, rank, type, offset
@@ -29,7 +35,8 @@ struct Header {
 
 class GgufReader {
  public:
-  explicit GgufReader(std::string_view file) : file_(file), reader_(file) {}
+  explicit GgufReader(std::string_view file)
+      : file_(file), reader_(file.substr(0, kMaxHeaderBytes)) {}
 
   Result<GgufContents> read() {
     TRY_ASSIGN(const Header header, read_header());
@@ -43,11 +50,15 @@ class GgufReader {
   }
 
  private:
-  // `what` is being read at the cursor, and the file ends first.
+  // `what` is being read at the cursor, and the bytes end first.
   template <class... What>
   Error truncated(const What&... what) const {
-    return error(what..., " at offset ", reader_.offset(), ": the file ends after ", file_.size(),
-                 " bytes");
+    return error(what..., " at offset ", reader_.offset(), ": only ", left());
+  }
+
+  std::string left() const {
+    return str_cat(reader_.remaining(), " bytes are left in the ",
+                   file_.size() > kMaxHeaderBytes ? "256 MiB that metadata may take" : "file");
   }
 
   Result<Header> read_header() {
@@ -70,16 +81,16 @@ class GgufReader {
     }
     if (!reader_.read(&header.tensor_count)) return truncated("tensor count");
     if (!reader_.read(&header.pair_count)) return truncated("metadata count");
-    const uint64_t left = reader_.remaining();
-    if (header.pair_count > left / kMinPairBytes) {
-      return error("offset 16: metadata count is ", header.pair_count, "; the ", left,
-                   " bytes that follow can hold at most ", left / kMinPairBytes);
-    }
-    if (header.tensor_count > left / kMinTensorBytes) {
-      return error("offset 8: tensor count is ", header.tensor_count, "; the ", left,
-                   " bytes that follow can hold at most ", left / kMinTensorBytes);
-    }
+    TRY(check_count("offset 16: metadata count", header.pair_count, kMaxPairs, kMinPairBytes));
+    TRY(check_count("offset 8: tensor count", header.tensor_count, kMaxTensors, kMinTensorBytes));
     return header;
+  }
+
+  Status check_count(const char* what, uint64_t count, uint64_t limit, uint64_t least_bytes) const {
+    const uint64_t most = std::min(limit, reader_.remaining() / least_bytes);
+    if (count <= most) return Status();
+    return error(what, " is ", count, "; a file of ", file_.size(), " bytes can hold at most ",
+                 most);
   }
 
   // A length and that many bytes of UTF-8.
@@ -94,8 +105,7 @@ class GgufReader {
                    max_bytes);
     }
     if (!reader_.read_bytes(length, &text)) {
-      return error(what..., " at offset ", start, ": length ", length, "; only ",
-                   reader_.remaining(), " bytes are left in the file");
+      return error(what..., " at offset ", start, ": length ", length, "; only ", left());
     }
     if (!is_utf8(text)) {
       return error(what..., " at offset ", start, ": '", printable(text), "' is not UTF-8");
@@ -189,8 +199,7 @@ class GgufReader {
     const uint64_t least = type == GgufType::kString ? 8 : gguf_type_bytes(type);
     if (count > reader_.remaining() / least) {
       return error("key '", printable(key), "' at offset ", start, ": an array of ", count, " ",
-                   gguf_type_name(type), " elements; only ", reader_.remaining(),
-                   " bytes are left in the file");
+                   gguf_type_name(type), " elements; only ", left());
     }
     if (type == GgufType::kString) return read_strings(key, count);
     std::string_view bytes;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <new>
 #include <set>
 
 #include "io/json.h"
@@ -130,12 +131,19 @@ Status map_text_files(const fs::path& folder, ModelContents& contents) {
 
 // Kernels expect elements at multiples of their size. A file whose header has an odd length (old
 // writers did that) has none, so its tensors are copied once.
-void align(WeightTensor& tensor, ModelContents& contents) {
+Status align(WeightTensor& tensor, ModelContents& contents) {
   const auto element = static_cast<uintptr_t>(dtype_info(tensor.view.dtype).block_bytes);
-  if (reinterpret_cast<uintptr_t>(tensor.view.data) % element == 0) return;
-  contents.aligned.push_back(std::make_unique<std::byte[]>(tensor.view.bytes()));
-  std::memcpy(contents.aligned.back().get(), tensor.view.data, tensor.view.bytes());
-  tensor.view.data = contents.aligned.back().get();
+  if (reinterpret_cast<uintptr_t>(tensor.view.data) % element == 0) return Status();
+  const size_t bytes = tensor.view.bytes();
+  std::unique_ptr<std::byte[]> copy(new (std::nothrow) std::byte[bytes]);
+  if (copy == nullptr) {
+    return error("tensor '", printable(tensor.name), "' at offset ", tensor.file_offset,
+                 " is not aligned, and there is no memory for a copy of its ", bytes, " bytes");
+  }
+  std::memcpy(copy.get(), tensor.view.data, bytes);
+  tensor.view.data = copy.get();
+  contents.aligned.push_back(std::move(copy));
+  return Status();
 }
 
 // `expect` says whether the index allows this tensor in this file.
@@ -145,11 +153,10 @@ Status add_weights(const fs::path& path, ModelContents& contents, Expect expect)
   Result<std::vector<WeightTensor>> tensors = read_safetensors(file->bytes());
   if (!tensors.ok()) return in_file(path, tensors.message());
   for (WeightTensor& tensor : tensors.value()) {
-    if (const Status status = expect(tensor.name); !status.ok()) {
-      return in_file(path, status.message());
-    }
+    Status status = expect(tensor.name);
+    if (status.ok()) status = align(tensor, contents);
+    if (!status.ok()) return in_file(path, status.message());
     tensor.file = static_cast<int>(contents.weight_files.size());
-    align(tensor, contents);
     CHECK(contents.weights.insert(std::move(tensor))) << "a file has each name once, and one file";
   }
   contents.weight_files.push_back(std::move(file));

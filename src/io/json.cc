@@ -1,11 +1,11 @@
 #include "io/json.h"
 
-#include <limits>
-
 namespace tinyvllm {
 namespace {
 
 namespace dom = simdjson::dom;
+
+constexpr size_t kMaxJsonBytes = 100'000'000;  // what safetensors allows a header
 
 // Model configurations are a few kilobytes; labels of a classifier can make it a megabyte or two.
 // Together the limits bound what a hostile file can make us keep: a path is stored for each leaf.
@@ -99,9 +99,8 @@ class Flattener {
 }  // namespace
 
 Result<dom::element> parse_json(dom::parser& parser, std::string_view text) {
-  // simdjson counts in 32 bits; its own limit is a hair under 4 GiB.
-  if (text.size() >= std::numeric_limits<uint32_t>::max()) {
-    return error("JSON of ", text.size(), " bytes; expected less than 4 GiB");
+  if (text.size() > kMaxJsonBytes) {
+    return error("JSON of ", text.size(), " bytes; expected at most ", kMaxJsonBytes);
   }
   if (const auto code = parser.allocate(text.size(), kMaxDepth); code != simdjson::SUCCESS) {
     return error("JSON of ", text.size(), " bytes: ", simdjson::error_message(code));

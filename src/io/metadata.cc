@@ -14,6 +14,16 @@ Error wrong_kind(std::string_view key, const MetadataValue& found, const char* e
   return error("key '", printable(key), "' is ", metadata_kind(found), "; expected ", expected);
 }
 
+// Lists of a configuration have an element for each layer or dimension. Longer arrays belong to the
+// vocabulary, which does not come this way.
+constexpr uint64_t kMaxListElements = 1 << 20;
+
+Status check_length(std::string_view key, const PackedArray& list) {
+  if (list.count <= kMaxListElements) return Status();
+  return error("key '", printable(key), "' has ", list.count, " elements; expected at most ",
+               kMaxListElements);
+}
+
 constexpr uint64_t kMaxInt64 = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 
 // Integers are asked for as int64_t; what does not fit is an error, not a negative number.
@@ -122,6 +132,7 @@ Result<std::vector<int64_t>> Metadata::integers(std::string_view key) const {
   if (packed == nullptr || !packed->is_integer()) {
     return wrong_kind(key, *value, "an array of integers");
   }
+  TRY(check_length(key, *packed));
   std::vector<int64_t> list;
   list.reserve(packed->count);
   bool fits = true;
@@ -143,6 +154,7 @@ Result<std::vector<double>> Metadata::numbers(std::string_view key) const {
     list.assign(integers->begin(), integers->end());
   } else if (const auto* packed = std::get_if<PackedArray>(value);
              packed != nullptr && packed->type != GgufType::kBool) {
+    TRY(check_length(key, *packed));
     list.reserve(packed->count);
     packed->for_each([&](auto element) { list.push_back(static_cast<double>(element)); });
   } else {

@@ -25,9 +25,13 @@ std::string gguf_kind(const GgufVocabulary& v) {
   return v.pre.empty() ? kind : str_cat(kind, " (", printable(v.pre), ")");
 }
 
+// The largest tokenizers in use have 35 MB of JSON.
+constexpr size_t kMaxJsonBytes = 256 << 20;
+
 // Walks to what is asked for and leaves the rest of the file unread: a tokenizer.json has
 // megabytes.
 std::string json_kind(std::string_view json) {
+  if (json.size() > kMaxJsonBytes) return "tokenizer.json";
   ondemand::parser parser;
   const simdjson::padded_string padded(json);
   ondemand::document document;
@@ -50,7 +54,9 @@ std::string tokenizer_kind(const TokenizerData& data) {
 
 bool has_chat_template(const TokenizerData& data) {
   if (!data.chat_template.empty()) return true;
-  if (data.tokenizer_config_json.empty()) return false;
+  if (data.tokenizer_config_json.empty() || data.tokenizer_config_json.size() > kMaxJsonBytes) {
+    return false;
+  }
   ondemand::parser parser;
   const simdjson::padded_string padded(data.tokenizer_config_json);
   ondemand::document document;
