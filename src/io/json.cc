@@ -99,6 +99,7 @@ class Flattener {
 }  // namespace
 
 Result<dom::element> parse_json(dom::parser& parser, std::string_view text) {
+  if (text.empty()) return error("not valid JSON: empty");
   if (text.size() > kMaxJsonBytes) {
     return error("JSON of ", text.size(), " bytes; expected at most ", kMaxJsonBytes);
   }
