@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,11 @@ struct SequencePlan {
   bool all_logits = false;                    // whether every fed token's logits are wanted
   const SamplingParams* sampling = nullptr;   // with `sample`
   uint32_t answer = 0;                        // which of the request's answers this is
+  // All tokens whose value is known, prompt first. Those fed by reference to a row are not among
+  // them: the runner appends them.
+  std::span<const int32_t> history;
+  int prompt_tokens = 0;             // how many of them are the prompt
+  std::span<const int32_t> end_ids;  // tokens that end an answer: min_tokens holds them back
   int adapter = -1;
 };
 
@@ -43,10 +49,22 @@ struct StepPlan {
   }
 };
 
+struct TokenLogprob {
+  int32_t token = -1;
+  float logprob = 0;
+};
+
+// What a sampled token can be instead of an id.
+constexpr int32_t kNotNumbers = -1;      // the model's logits have a NaN, or no finite maximum
+constexpr int32_t kNothingAllowed = -2;  // bans and penalties left no token to choose
+
 struct SampledToken {
   SequenceId sequence = 0;
-  int32_t token = -1;
-  float logprob = 0;  // of that token under the model, before temperature
+  int32_t token = kNotNumbers;
+  // With params.logprobs: under the model's own distribution, before temperature, penalties and
+  // filters (vLLM's raw_logprobs).
+  float logprob = 0;
+  std::vector<TokenLogprob> top;  // the params.logprobs likeliest tokens, likeliest first
 };
 
 struct StepResult {

@@ -1,6 +1,7 @@
 #include "engine/llm_engine.h"
 
 #include "model/registry.h"
+#include "sample/random.h"
 
 namespace tinyvllm {
 
@@ -50,8 +51,11 @@ Result<SequenceId> LLMEngine::add_request(std::vector<int32_t> prompt,
                    model_->info().vocab_size);
     }
   }
+  TRY(validate(sampling, {.vocab_size = model_->info().vocab_size}));
   const SequenceId id = next_request_++;
-  TRY(scheduler_->add(Request{id, std::move(prompt), sampling}));
+  Request request{id, std::move(prompt), sampling};
+  if (!sampling.seed) request.sampling.seed = random_seed();
+  TRY(scheduler_->add(std::move(request)));
   return id;
 }
 
@@ -71,8 +75,12 @@ std::vector<RequestOutput> LLMEngine::step() {
     if (token < 0) {
       scheduler_->abort(sequence.sequence);
       scheduler_->commit(sequence.sequence, {});
-      outputs.push_back(
-          {sequence.sequence, {}, FinishReason::kError, "the model's logits are not numbers"});
+      outputs.push_back({sequence.sequence,
+                         {},
+                         FinishReason::kError,
+                         token == kNothingAllowed
+                             ? "the request's bans and penalties leave no token to choose"
+                             : "the model's logits are not numbers"});
       continue;
     }
     Committed committed = scheduler_->commit(sequence.sequence, {&token, 1});

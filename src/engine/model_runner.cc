@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "ops/attention.h"
-#include "sample/sampler.h"
 
 namespace tinyvllm {
 
@@ -53,7 +52,42 @@ size_t ModelRunner::measure_activations(const RunnerConfig& config) {
   largest.sizes.max_blocks = config.num_blocks;
   const Tensor logits = ctx.tensor(largest.sizes.num_logits, model_.info().vocab_size, DType::kF32);
   model_.forward(ctx, largest, {logits});
+  const std::vector<SampleRow> rows(static_cast<size_t>(largest.sizes.num_sequences));
+  std::vector<SampleOutput> chosen(rows.size());
+  sample(ctx, logits, rows, chosen);
   return measuring.peak();
+}
+
+// One row for each sequence that samples. A token that was fed by reference to the step before is
+// known by now, but not to the plan's history: such a history is copied and completed.
+std::vector<SampleRow> ModelRunner::rows_of(const StepPlan& plan) {
+  std::vector<SampleRow> rows;
+  completed_.clear();
+  size_t tokens = 0;  // up to and with this sequence's
+  int64_t logit_row = 0;
+  for (const SequencePlan& sequence : plan.sequences) {
+    tokens += static_cast<size_t>(sequence.num_tokens);
+    logit_row += sequence.all_logits ? sequence.num_tokens : sequence.sample ? 1 : 0;
+    if (!sequence.sample) continue;
+    SampleRow row;
+    row.params = sequence.sampling;
+    row.logit_row = logit_row - 1;
+    row.position = static_cast<uint32_t>(sequence.position + sequence.num_tokens);
+    row.answer = sequence.answer;
+    row.prompt_tokens = static_cast<uint32_t>(sequence.prompt_tokens);
+    row.history = sequence.history;
+    row.end_ids = sequence.end_ids;
+    if (row.history.size() < row.position && needs_history(*row.params)) {
+      auto& history = completed_.emplace_back(row.history.begin(), row.history.end());
+      for (size_t missing = row.position - history.size(); missing > 0; --missing) {
+        const InputToken input = plan.tokens[tokens - missing];
+        history.push_back(is_from_row(input) ? sampled_.at(static_cast<size_t>(~input)) : input);
+      }
+      row.history = history;
+    }
+    rows.push_back(row);
+  }
+  return rows;
 }
 
 Ticket ModelRunner::submit(const StepPlan& plan) {
@@ -65,23 +99,18 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   model_.forward(ctx, batch, {logits});
   if (hook_) hook_(plan, logits);
 
-  std::vector<SampleRow> rows;
-  StepResult result;
-  int64_t logit_row = 0;
-  for (const SequencePlan& sequence : plan.sequences) {
-    logit_row += sequence.all_logits ? sequence.num_tokens : sequence.sample ? 1 : 0;
-    if (!sequence.sample) continue;
-    const auto position = static_cast<uint32_t>(sequence.position + sequence.num_tokens);
-    rows.push_back({sequence.sampling, position, logit_row - 1});
-    result.sampled.push_back({sequence.sequence, -1, 0});
-  }
+  const std::vector<SampleRow> rows = rows_of(plan);
   std::vector<SampleOutput> chosen(rows.size());
   sample(ctx, logits, rows, chosen);
 
-  sampled_.resize(chosen.size());
-  for (size_t row = 0; row < chosen.size(); ++row) {
-    result.sampled[row].token = sampled_[row] = chosen[row].token;
-    result.sampled[row].logprob = chosen[row].logprob;
+  StepResult result;
+  sampled_.clear();
+  auto row = chosen.begin();
+  for (const SequencePlan& sequence : plan.sequences) {
+    if (!sequence.sample) continue;
+    sampled_.push_back(row->token);
+    result.sampled.push_back({sequence.sequence, row->token, row->logprob, std::move(row->top)});
+    ++row;
   }
   done_.push_back(std::move(result));
   return next_ticket_++;

@@ -13,6 +13,7 @@
 #include "engine/batch_builder.h"
 #include "engine/runner.h"
 #include "model/model.h"
+#include "sample/sampler.h"
 
 namespace tinyvllm {
 
@@ -46,6 +47,7 @@ class ModelRunner final : public Runner {
   ModelRunner(Runtime& runtime, const Model& model, const RunnerConfig& config);
   Status allocate(const RunnerConfig& config);
   size_t measure_activations(const RunnerConfig& config);
+  std::vector<SampleRow> rows_of(const StepPlan& plan);
 
   Runtime& runtime_;
   const Model& model_;
@@ -58,8 +60,9 @@ class ModelRunner final : public Runner {
   std::function<void(const StepPlan&, const Tensor&)> hook_;
 
   Ticket next_ticket_ = 0;
-  std::deque<StepResult> done_;   // submitted and not yet waited for
-  std::vector<int32_t> sampled_;  // of the newest step, by row
+  std::deque<StepResult> done_;                  // submitted and not yet waited for
+  std::vector<int32_t> sampled_;                 // of the newest step, by row
+  std::vector<std::vector<int32_t>> completed_;  // histories of the step being built
 };
 
 }  // namespace tinyvllm

@@ -65,6 +65,9 @@ bool Scheduler::plan_sequence(Sequence& sequence, int budget, int row, StepPlan&
   }
   plan.sequence = sequence.request.id;
   plan.sampling = &sequence.request.sampling;
+  plan.history = sequence.tokens;
+  plan.prompt_tokens = static_cast<int>(sequence.request.prompt.size());
+  plan.end_ids = config_.end_ids;
   plan.block_tables = &blocks_.tables(sequence.request.id);
   sequence.fed += plan.num_tokens;
   sequence.row_in_flight = plan.sample ? row : -1;

@@ -1,6 +1,4 @@
-// One row's choice, as its formula reads. Greedy takes the largest logit, the lowest id among
-// equals; otherwise softmax(logits / temperature) is walked in ascending id until it passes a
-// uniform number.
+// One row's choice, as sampler.h tells it: the whole vocabulary sorted, filters cutting the list.
 #pragma once
 
 #include <cstdint>
@@ -10,5 +8,6 @@
 namespace tinyvllm::reference {
 
 SampleOutput sample_row(const float* logits, int64_t vocabulary, const SampleRow& row);
+SampleOutput score_row(const float* logits, int64_t vocabulary, const ScoreRow& row);
 
 }  // namespace tinyvllm::reference
