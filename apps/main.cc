@@ -13,6 +13,8 @@ int main(int argc, char** argv) {
   tinyvllm::Action action;
   tinyvllm::add_run(app, action);
   tinyvllm::add_inspect(app, action);
+  tinyvllm::add_tokenize(app, action);
+  tinyvllm::add_detokenize(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

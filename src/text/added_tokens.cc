@@ -1,63 +1,74 @@
 #include "text/added_tokens.h"
 
-#include <utility>
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "text/unicode.h"
 
 namespace tinyvllm {
+namespace {
 
-void AddedTokens::insert(AddedToken token) {
-  if (token.content.empty()) return;
-  uint32_t node = 0;
-  for (const char c : token.content) {
-    const auto byte = static_cast<unsigned char>(c);
-    const auto [child, is_new] =
-        trie_[node].children.try_emplace(byte, static_cast<uint32_t>(trie_.size()));
-    node = child->second;
-    if (is_new) trie_.emplace_back();
-  }
-  begins_[static_cast<unsigned char>(token.content[0])] = true;
-  trie_[node].token = static_cast<int32_t>(tokens_.size());
-  by_id_[token.id] = tokens_.size();
-  tokens_.push_back(std::move(token));
+bool touches_word(std::string_view text, const Span& span) {
+  const CharacterTable& table = CharacterTable::get();
+  if (span.begin > 0 && table[utf8_previous(text, span.begin)].is_word()) return true;
+  size_t after = span.end;
+  return after < text.size() && table[utf8_next(text, after)].is_word();
 }
 
-std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, bool parse_special) const {
+// Begin of the white space that ends at `end`, but not before `limit`.
+size_t space_before(std::string_view text, size_t end, size_t limit) {
+  while (end > limit && is_space(utf8_previous(text, end))) {
+    end -= 1;
+    while ((static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) end -= 1;
+  }
+  return end;
+}
+
+size_t space_after(std::string_view text, size_t begin) {
+  for (size_t at = begin; at < text.size() && is_space(utf8_next(text, at));) begin = at;
+  return begin;
+}
+
+}  // namespace
+
+void AddedTokens::insert(const AddedToken& token, std::string_view pattern) {
+  if (token.special) special_.insert(token.content);
+  if (!pattern.empty() && is_utf8(pattern)) {
+    const auto index = static_cast<int32_t>(tokens_.size());
+    (token.normalized ? normalized_ : plain_).insert(pattern, index);
+  }
+  tokens_.push_back(token);
+}
+
+std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, bool normalized,
+                                                  bool parse_special) const {
+  const TokenMatcher& matcher = normalized ? normalized_ : plain_;
   std::vector<Part> parts;
   size_t done = 0;
-  for (size_t at = 0; at < text.size();) {
-    const int32_t found = longest_at(text, at);
-    if (found < 0) {
+  for (size_t at = matcher.empty() ? text.size() : 0; at < text.size();) {
+    if (!matcher.begins(text[at])) {
       at += 1;
       continue;
     }
-    const AddedToken& token = tokens_[static_cast<size_t>(found)];
-    const size_t end = at + token.content.size();
-    if (parse_special || !token.special) {
-      if (at > done) parts.push_back({{done, at}, -1});
-      parts.push_back({{at, end}, token.id});
-      done = end;
+    const TokenMatcher::Match match = matcher.longest_at(text, at);
+    if (match.length == 0) {
+      at += 1;
+      continue;
     }
-    at = end;
+    // A token that is passed over still hides shorter ones inside it.
+    const AddedToken& token = tokens_[static_cast<size_t>(match.value)];
+    Span span = {at, at + match.length};
+    at = span.end;
+    if (!parse_special && is_special(token.content)) continue;
+    if (token.single_word && touches_word(text, span)) continue;
+    if (token.lstrip) span.begin = space_before(text, span.begin, done);
+    if (token.rstrip) span.end = space_after(text, span.end);
+    if (span.begin > done) parts.push_back({{done, span.begin}, -1});
+    parts.push_back({span, token.id});
+    done = span.end;
   }
   if (done < text.size()) parts.push_back({{done, text.size()}, -1});
   return parts;
-}
-
-bool AddedTokens::is_special(int32_t id) const {
-  const auto found = by_id_.find(id);
-  return found != by_id_.end() && tokens_[found->second].special;
-}
-
-int32_t AddedTokens::longest_at(std::string_view text, size_t at) const {
-  if (!begins_[static_cast<unsigned char>(text[at])]) return -1;
-  int32_t found = -1;
-  uint32_t node = 0;
-  for (; at < text.size(); ++at) {
-    const auto child = trie_[node].children.find(static_cast<unsigned char>(text[at]));
-    if (child == trie_[node].children.end()) break;
-    node = child->second;
-    if (trie_[node].token >= 0) found = trie_[node].token;
-  }
-  return found;
 }
 
 }  // namespace tinyvllm

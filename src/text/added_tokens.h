@@ -2,53 +2,50 @@
 // ("<|im_start|>") and words that someone added to a finished vocabulary.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "text/span.h"
+#include "text/token_matcher.h"
 
 namespace tinyvllm {
 
 struct AddedToken {
   int32_t id = -1;
   std::string content;
-  bool special = false;  // a control token: text spells it only when the caller says so
+  bool special = false;      // a control token: text spells it only when the caller says so
+  bool normalized = false;   // looked for in normalized text, in its normalized form
+  bool single_word = false;  // only where it is a word of its own
+  bool lstrip = false;       // takes the white space before it along
+  bool rstrip = false;       // and the white space after it
 };
 
 class AddedTokens {
  public:
+  // `pattern`: what to look for, which is the content, normalized if the token says so. Nothing is
+  // looked for where that is empty or not UTF-8. Of two tokens with one pattern the last counts.
+  void insert(const AddedToken& token, std::string_view pattern);
+
   struct Part {
     Span span;
     int32_t id = -1;  // -1: plain text
   };
 
-  void insert(AddedToken token);
-
   // Cuts the text at the tokens that it spells: leftmost first, the longest of those that begin
-  // there.
-  std::vector<Part> split(std::string_view text, bool parse_special) const;
+  // there. `normalized`: whether the text is, and so which of the tokens are meant.
+  std::vector<Part> split(std::string_view text, bool normalized, bool parse_special) const;
 
-  bool is_special(int32_t id) const;
+  bool is_special(std::string_view content) const { return special_.contains(content); }
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
-  // A trie of all contents, one node per prefix; node 0 is the root.
-  struct Node {
-    std::unordered_map<unsigned char, uint32_t> children;
-    int32_t token = -1;  // index into tokens_
-  };
-
-  // The longest token that begins at text[at], or -1.
-  int32_t longest_at(std::string_view text, size_t at) const;
-
   std::vector<AddedToken> tokens_;
-  std::unordered_map<int32_t, size_t> by_id_;
-  std::vector<Node> trie_{1};
-  std::array<bool, 256> begins_{};  // bytes that some token begins with
+  std::set<std::string, std::less<>> special_;  // contents of control tokens
+  TokenMatcher plain_;                          // each value is an index into tokens_
+  TokenMatcher normalized_;
 };
 
 }  // namespace tinyvllm

@@ -8,10 +8,10 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "text/merge_table.h"
 #include "text/token_model.h"
 #include "text/vocabulary.h"
@@ -19,13 +19,19 @@
 namespace tinyvllm {
 
 struct BpeOptions {
-  bool byte_level = false;     // pieces and vocabulary are bytes, not characters
+  bool byte_level = false;     // pieces start as bytes, not as characters
   bool ignore_merges = false;  // a piece that is a token is that token, whatever the merges say
+  bool byte_fallback = false;  // a character that is no token becomes its bytes: "<0xE6>"…
+  bool fuse_unknown = false;   // and otherwise unknown, of which several in a row count as one
+  int32_t unknown = Vocabulary::kNone;  // without it, what is not known is left out
+  std::string continuing_prefix;        // before every character but the first
+  std::string word_suffix;              // after the last
 };
 
 class Bpe : public TokenModel {
  public:
-  Bpe(Vocabulary vocabulary, MergeTable merges, const BpeOptions& options, size_t id_count);
+  // `id_count`: all ids are less.
+  Bpe(Vocabulary vocabulary, MergeTable merges, BpeOptions options, size_t id_count);
 
   void encode(std::string_view piece, std::vector<int32_t>& ids) const override;
 
@@ -36,11 +42,14 @@ class Bpe : public TokenModel {
 
   void merge(std::string_view piece, std::vector<int32_t>& ids) const;
   void start_symbols(std::string_view piece, std::vector<int32_t>& symbols) const;
+  int32_t find_character(std::string_view character, bool first, bool last) const;
+  bool append_bytes(std::string_view character, std::vector<int32_t>& symbols) const;
 
   Vocabulary vocabulary_;
   MergeTable merges_;
   BpeOptions options_;
-  std::array<int32_t, 256> byte_ids_;
+  std::array<int32_t, 256> byte_ids_;            // of single bytes
+  std::array<int32_t, 256> fallback_ids_;        // of "<0x00>"…
   std::unique_ptr<std::atomic<Whole>[]> whole_;  // [id_count]
 };
 

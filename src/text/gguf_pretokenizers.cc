@@ -58,8 +58,8 @@ Result<GgufPreTokenizer> make_gguf_pretokenizer(std::string_view name) {
   result.ignore_merges = family->ignore_merges;
   result.add_bos = family->add_bos;
   for (const char* pattern : family->patterns) {
-    TRY_ASSIGN(Regex regex, Regex::compile(pattern));
-    result.steps.push_back(make_isolating_split(std::move(regex)));
+    TRY_ASSIGN(std::unique_ptr<Pattern> compiled, make_regex_pattern(pattern));
+    result.steps.push_back(make_split(std::move(compiled), SplitBehavior::kIsolated));
   }
   return result;
 }

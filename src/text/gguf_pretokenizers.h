@@ -12,7 +12,7 @@
 namespace tinyvllm {
 
 struct GgufPreTokenizer {
-  std::vector<std::unique_ptr<PreTokenizer>> steps;
+  PreTokenizerChain steps;
   bool ignore_merges = false;
   bool add_bos = false;  // unless the file says otherwise
 };

@@ -65,7 +65,8 @@ AddedTokens added_tokens(const Vocab& vocab) {
   for (size_t id = 0; id < vocab.tokens.size(); ++id) {
     const bool control = is_control(vocab, id);
     if (!control && type_of(vocab, id) != Vocab::kUserDefined) continue;
-    added.insert({static_cast<int32_t>(id), std::string(vocab.tokens[id]), control});
+    const std::string content(vocab.tokens[id]);
+    added.insert({.id = static_cast<int32_t>(id), .content = content, .special = control}, content);
   }
   return added;
 }
@@ -139,13 +140,17 @@ Result<std::unique_ptr<Tokenizer>> make_byte_level(const Vocab& vocab,
 
   Vocabulary ids;
   ids.reserve(vocab.tokens.size(), vocab.tokens.size() * 8);
-  parts.token_bytes.reserve(vocab.tokens.size());
   for (size_t id = 0; id < vocab.tokens.size(); ++id) {
-    parts.token_bytes.push_back(bytes_of(vocab.tokens[id]));
-    ids.insert(parts.token_bytes.back(), static_cast<int32_t>(id));
+    TRY(parts.texts.set(static_cast<int64_t>(id), vocab.tokens[id]));
+    parts.special.push_back(is_control(vocab, id));
+    ids.insert(bytes_of(vocab.tokens[id]), static_cast<int32_t>(id));
   }
+  parts.texts.pack();
+  parts.decoders.push_back(make_byte_level_decoder());
   TRY_ASSIGN(MergeTable merges, read_merges(vocab, ids));
-  const BpeOptions options{.byte_level = true, .ignore_merges = pre.ignore_merges};
+  BpeOptions options;
+  options.byte_level = true;
+  options.ignore_merges = pre.ignore_merges;
   parts.model =
       std::make_unique<Bpe>(std::move(ids), std::move(merges), options, vocab.tokens.size());
   return std::unique_ptr<Tokenizer>(std::make_unique<Pipeline>(std::move(parts)));

@@ -1,37 +1,11 @@
 #include "text/pipeline.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/utf8.h"
 
 namespace tinyvllm {
-namespace {
-
-// Bytes of tokens to text: whole characters leave at once, the beginning of one waits for the rest.
-class ByteStream : public TokenStream {
- public:
-  ByteStream(const Pipeline& pipeline, bool skip_special)
-      : pipeline_(pipeline), skip_special_(skip_special) {}
-
-  void push(int32_t id, std::string& out) override {
-    pending_ += pipeline_.piece(id, skip_special_);
-    const size_t ready = pending_.size() - utf8_incomplete_suffix(pending_);
-    out += utf8_replace_invalid(std::string_view(pending_).substr(0, ready));
-    pending_.erase(0, ready);
-  }
-
-  void finish(std::string& out) override {
-    out += utf8_replace_invalid(pending_);
-    pending_.clear();
-  }
-
- private:
-  const Pipeline& pipeline_;
-  const bool skip_special_;
-  std::string pending_;  // at most three bytes between calls
-};
-
-}  // namespace
 
 std::vector<int32_t> Pipeline::encode(std::string_view text, const EncodeOptions& options) const {
   std::string repaired;
@@ -41,16 +15,12 @@ std::vector<int32_t> Pipeline::encode(std::string_view text, const EncodeOptions
   }
   std::vector<int32_t> ids;
   if (options.add_special) ids = parts_.prefix_ids;
-  for (const AddedTokens::Part& part : parts_.added.split(text, options.parse_special)) {
+  for (const AddedTokens::Part& part : parts_.added.split(text, false, options.parse_special)) {
     if (part.id >= 0) {
       ids.push_back(part.id);
-      continue;
+    } else {
+      encode_plain(part.span.of(text), part.span.begin == 0, options.parse_special, ids);
     }
-    Pieces pieces;
-    pieces.text = part.span.of(text);
-    pieces.spans = {{0, pieces.text.size()}};
-    for (const auto& step : parts_.pretokenizers) step->split(pieces);
-    for (const Span& span : pieces.spans) parts_.model->encode(span.of(pieces.text), ids);
   }
   if (options.add_special) {
     ids.insert(ids.end(), parts_.suffix_ids.begin(), parts_.suffix_ids.end());
@@ -58,26 +28,103 @@ std::vector<int32_t> Pipeline::encode(std::string_view text, const EncodeOptions
   return ids;
 }
 
+void Pipeline::encode_plain(std::string_view text, bool starts_input, bool parse_special,
+                            std::vector<int32_t>& ids) const {
+  std::string normalized(text);
+  apply_all(parts_.normalizers, normalized);
+  const auto parts = parts_.added.split(normalized, true, parse_special);
+  if (parts.size() == 1 && parts[0].id < 0) {
+    encode_normalized(std::move(normalized), starts_input, ids);
+    return;
+  }
+  for (const AddedTokens::Part& part : parts) {
+    if (part.id >= 0) {
+      ids.push_back(part.id);
+    } else {
+      encode_normalized(std::string(part.span.of(normalized)), starts_input && part.span.begin == 0,
+                        ids);
+    }
+  }
+}
+
+void Pipeline::encode_normalized(std::string text, bool starts_input,
+                                 std::vector<int32_t>& ids) const {
+  Pieces pieces;
+  pieces.spans = {{0, text.size()}};
+  pieces.text = std::move(text);
+  pieces.starts_input = starts_input;
+  for (const auto& step : parts_.pretokenizers) step->split(pieces);
+  for (const Span& span : pieces.spans) parts_.model->encode(span.of(pieces.text), ids);
+}
+
+bool Pipeline::is_shown(int32_t id, bool skip_special) const {
+  return parts_.texts.has(id) && !(skip_special && parts_.special[static_cast<size_t>(id)]);
+}
+
+// Runs a token through a stage for each step; what the last one hands on is text.
+class Pipeline::Stream : public TokenStream {
+ public:
+  Stream(const Pipeline& pipeline, bool skip_special)
+      : pipeline_(pipeline), skip_special_(skip_special) {
+    start();
+  }
+
+  void push(int32_t id, std::string& out) override {
+    if (!pipeline_.is_shown(id, skip_special_)) return;
+    feed(0, std::string(pipeline_.parts_.texts[id]), out);
+  }
+
+  void finish(std::string& out) override {
+    for (size_t stage = 0; stage < stages_.size(); ++stage) {
+      DecodeStage::Tokens tokens;
+      stages_[stage]->finish(tokens);
+      for (std::string& token : tokens) feed(stage + 1, std::move(token), out);
+    }
+    start();
+  }
+
+ private:
+  void start() {
+    stages_.clear();
+    for (const auto& step : pipeline_.parts_.decoders) stages_.push_back(step->start());
+  }
+
+  void feed(size_t stage, std::string token, std::string& out) {
+    if (stage == stages_.size()) {
+      out += token;
+      return;
+    }
+    DecodeStage::Tokens tokens;
+    stages_[stage]->push(std::move(token), tokens);
+    for (std::string& next : tokens) feed(stage + 1, std::move(next), out);
+  }
+
+  const Pipeline& pipeline_;
+  const bool skip_special_;
+  std::vector<std::unique_ptr<DecodeStage>> stages_;
+};
+
 std::string Pipeline::decode(const std::vector<int32_t>& ids, bool skip_special) const {
   std::string text;
-  ByteStream stream(*this, skip_special);
+  Stream stream(*this, skip_special);
   for (const int32_t id : ids) stream.push(id, text);
   stream.finish(text);
   return text;
 }
 
 std::string Pipeline::piece(int32_t id, bool skip_special) const {
-  if (id < 0 || id >= vocab_size()) return "";
-  if (skip_special && parts_.added.is_special(id)) return "";
-  return parts_.token_bytes[static_cast<size_t>(id)];
+  if (!is_shown(id, skip_special)) return "";
+  std::string token(parts_.texts[id]);
+  for (const auto& step : parts_.decoders) token = step->piece(std::move(token));
+  return token;
 }
 
 std::unique_ptr<TokenStream> Pipeline::stream(bool skip_special) const {
-  return std::make_unique<ByteStream>(*this, skip_special);
+  return std::make_unique<Stream>(*this, skip_special);
 }
 
 bool Pipeline::is_end(int32_t id) const {
-  return std::find(parts_.end_ids.begin(), parts_.end_ids.end(), id) != parts_.end_ids.end();
+  return std::binary_search(parts_.end_ids.begin(), parts_.end_ids.end(), id);
 }
 
 }  // namespace tinyvllm

@@ -1,5 +1,9 @@
-// The tokenizer that every source of vocabulary is built into: cut out added tokens, split the rest
-// into pieces, let the model encode each piece; and back again through the tokens' bytes.
+// The tokenizer that every source of vocabulary is built into:
+//
+//   text → cut out added tokens → normalize → cut out added tokens that are normalized
+//        → split into pieces → the model's ids for each piece → BOS and EOS around all
+//
+// and back through the tokens' strings and a chain of decoding steps.
 #pragma once
 
 #include <memory>
@@ -7,8 +11,11 @@
 #include <vector>
 
 #include "text/added_tokens.h"
+#include "text/decoder.h"
+#include "text/normalizer.h"
 #include "text/pretokenizer.h"
 #include "text/token_model.h"
+#include "text/token_texts.h"
 #include "text/tokenizer.h"
 
 namespace tinyvllm {
@@ -16,12 +23,16 @@ namespace tinyvllm {
 struct PipelineParts {
   std::string kind;
   AddedTokens added;
-  std::vector<std::unique_ptr<PreTokenizer>> pretokenizers;
+  NormalizerChain normalizers;
+  PreTokenizerChain pretokenizers;
   std::unique_ptr<TokenModel> model;
-  std::vector<std::string> token_bytes;  // [vocab_size], what each token decodes to
-  std::vector<int32_t> prefix_ids;       // put before and after every text when add_special is on
+  DecodeChain decoders;
+
+  TokenTexts texts;                 // what decoding starts from
+  std::vector<bool> special;        // [vocab_size], what decoding leaves out on demand
+  std::vector<int32_t> prefix_ids;  // put before and after every text when add_special is on
   std::vector<int32_t> suffix_ids;
-  std::vector<int32_t> end_ids;
+  std::vector<int32_t> end_ids;  // sorted
 };
 
 class Pipeline : public Tokenizer {
@@ -33,12 +44,19 @@ class Pipeline : public Tokenizer {
   std::string piece(int32_t id, bool skip_special) const override;
   std::unique_ptr<TokenStream> stream(bool skip_special) const override;
 
-  int32_t vocab_size() const override { return static_cast<int32_t>(parts_.token_bytes.size()); }
+  int32_t vocab_size() const override { return parts_.texts.size(); }
   bool is_end(int32_t id) const override;
   const std::vector<int32_t>& end_ids() const override { return parts_.end_ids; }
   std::string kind() const override { return parts_.kind; }
 
  private:
+  class Stream;
+
+  void encode_plain(std::string_view text, bool starts_input, bool parse_special,
+                    std::vector<int32_t>& ids) const;
+  void encode_normalized(std::string text, bool starts_input, std::vector<int32_t>& ids) const;
+  bool is_shown(int32_t id, bool skip_special) const;
+
   PipelineParts parts_;
 };
 

@@ -15,6 +15,7 @@ namespace tinyvllm {
 
 class Regex {
  public:
+  // Patterns are in the dialect of regex_syntax.h.
   static Result<Regex> compile(std::string_view pattern);
 
   // Appends the matches in `text` (well-formed UTF-8), left to right, none overlapping. `text` is
