@@ -80,6 +80,12 @@ struct Kernels {
 
   void (*attend_f16)(const AttentionTile& tile);
   void (*attend_f32)(const AttentionTile& tile);
+
+  // The machine's limits (limits.h).
+  int64_t (*read_forward)(const void* data, int64_t bytes);
+  int64_t (*read_prefetched)(const void* data, int64_t bytes);
+  float (*multiply_add)(int64_t rounds, float seed);       // 192 operations a round
+  int64_t (*multiply_bytes)(int64_t rounds, int8_t seed);  // 512
 };
 
 }  // namespace tinyvllm::ops::cpu

@@ -53,6 +53,7 @@ Result<Buffer> make_bias(Device& device, const LinearParts& parts, int64_t out) 
 Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& parts) {
   auto weights = std::make_unique<LinearWeights>();
   weights->in = parts.weights.front().shape[1];
+  weights->dtype = parts.weights.front().dtype;
   size_t packed_bytes = 0;
   for (const TensorView& view : parts.weights) {
     LinearPart part;

@@ -24,4 +24,9 @@ void to_f16(const float* x, int64_t n, uint16_t* y);
 void attend_f16(const AttentionTile& tile);
 void attend_f32(const AttentionTile& tile);
 
+int64_t read_forward(const void* data, int64_t bytes);
+int64_t read_prefetched(const void* data, int64_t bytes);
+float multiply_add(int64_t rounds, float seed);
+int64_t multiply_bytes(int64_t rounds, int8_t seed);
+
 }  // namespace tinyvllm::ops::cpu::TINYVLLM_ISA

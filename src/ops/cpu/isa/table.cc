@@ -24,6 +24,10 @@ const Kernels kKernels = {
     .to_f16 = to_f16,
     .attend_f16 = attend_f16,
     .attend_f32 = attend_f32,
+    .read_forward = read_forward,
+    .read_prefetched = read_prefetched,
+    .multiply_add = multiply_add,
+    .multiply_bytes = multiply_bytes,
 };
 
 }  // namespace tinyvllm::ops::cpu::TINYVLLM_ISA
