@@ -10,7 +10,6 @@
 #include "apps/command.h"
 #include "base/json_writer.h"
 #include "engine/llm_engine.h"
-#include "text/detokenizer.h"
 
 namespace tinyvllm {
 namespace {
@@ -43,14 +42,15 @@ struct Answer {
   std::string text;
   FinishReason finish = FinishReason::kNone;
   double load_s = 0;
-  double ttft_s = 0;   // from the request to its first token
-  double total_s = 0;  // from the request to its last token
+  int cached_tokens = 0;
+  Timings timings;
 
   double prefill_rate() const {
-    return ttft_s > 0 ? static_cast<double>(prompt_ids.size()) / ttft_s : 0;
+    return timings.ttft_s > 0 ? static_cast<double>(prompt_ids.size()) / timings.ttft_s : 0;
   }
   double decode_rate() const {
-    return ids.size() > 1 ? static_cast<double>(ids.size() - 1) / (total_s - ttft_s) : 0;
+    if (ids.size() < 2) return 0;
+    return static_cast<double>(ids.size() - 1) / (timings.total_s - timings.ttft_s);
   }
 };
 
@@ -99,14 +99,6 @@ std::vector<int32_t> encode_chat(const Tokenizer& tokenizer, const std::string& 
 
 // Steps the engine until the request is done or Ctrl-C, writing text as it becomes certain.
 Status generate(LLMEngine& engine, const RunFlags& flags, Answer& answer) {
-  const Stopwatch clock;
-  Detokenizer detokenizer(engine.tokenizer(), {});
-  const auto emit = [&](const std::string& delta) {
-    answer.text += delta;
-    if (flags.json) return;
-    std::fwrite(delta.data(), 1, delta.size(), stdout);
-    std::fflush(stdout);
-  };
   TRY_ASSIGN(const SequenceId request, engine.add_request(answer.prompt_ids, flags.sampling));
   while (engine.has_work()) {
     if (interrupted()) {
@@ -116,16 +108,16 @@ Status generate(LLMEngine& engine, const RunFlags& flags, Answer& answer) {
     }
     for (const RequestOutput& output : engine.step()) {
       if (!output.error.empty()) return error(output.error);
-      if (answer.ids.empty()) answer.ttft_s = clock.seconds();
-      for (const int32_t id : output.tokens) {
-        answer.ids.push_back(id);
-        if (!engine.tokenizer().is_end(id)) emit(detokenizer.push(id));
-      }
+      for (const SampledToken& token : output.tokens) answer.ids.push_back(token.token);
       answer.finish = output.finish;
+      answer.timings = output.timings;
+      answer.cached_tokens = output.cached_tokens;
+      answer.text += output.text;
+      if (flags.json) continue;
+      std::fwrite(output.text.data(), 1, output.text.size(), stdout);
+      std::fflush(stdout);
     }
   }
-  answer.total_s = clock.seconds();
-  emit(detokenizer.finish());
   return Status();
 }
 
@@ -137,9 +129,9 @@ void print_json(const Answer& answer) {
   json.key("usage").begin_object();
   json.field("prompt_tokens", answer.prompt_ids.size());
   json.field("completion_tokens", answer.ids.size());
-  json.field("cached_tokens", 0).end_object();
+  json.field("cached_tokens", answer.cached_tokens).end_object();
   json.key("timings").begin_object();
-  json.field("load_s", answer.load_s).field("ttft_s", answer.ttft_s);
+  json.field("load_s", answer.load_s).field("ttft_s", answer.timings.ttft_s);
   json.field("prefill_tok_s", answer.prefill_rate()).field("decode_tok_s", answer.decode_rate());
   json.key("limit_percent").null();  // nothing has measured this machine's limit yet
   json.end_object().end_object();
@@ -152,7 +144,7 @@ void print_closing_line(const Answer& answer) {
                "%sprompt %zu tokens, %.0f tok/s | first token %.2f s | generated %zu tokens, "
                "%.1f tok/s%s%s\n",
                colour ? "\033[2m" : "", answer.prompt_ids.size(), answer.prefill_rate(),
-               answer.ttft_s, answer.ids.size(), answer.decode_rate(),
+               answer.timings.ttft_s, answer.ids.size(), answer.decode_rate(),
                answer.finish == FinishReason::kAbort ? " | interrupted" : "",
                colour ? "\033[0m" : "");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/sampling_params.h"
@@ -13,6 +14,12 @@ struct Request {
   SequenceId id = 0;
   std::vector<int32_t> prompt;
   SamplingParams sampling;
+  int priority = 0;        // lower runs first; among equals, first come first served
+  std::string cache_salt;  // prompts with different salts share no cache
+  // Of a request's several answers, all but the first name the first here, to share its prompt.
+  SequenceId shares_prompt_of = 0;
+  uint32_t answer = 0;
+  bool reuse_prefix = true;  // false when every prompt position must be computed
 };
 
 enum class FinishReason { kNone, kStop, kLength, kAbort, kError };

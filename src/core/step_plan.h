@@ -38,14 +38,23 @@ struct SequencePlan {
   int adapter = -1;
 };
 
+// A block's bytes, all layers of its group, to be copied before the step writes anything.
+struct BlockCopy {
+  int group = 0;
+  int32_t from = 0;
+  int32_t to = 0;
+};
+
 struct StepPlan {
   std::vector<SequencePlan> sequences;
   std::vector<InputToken> tokens;  // those of all sequences, end to end
+  std::vector<BlockCopy> copies;
 
   bool empty() const { return sequences.empty(); }
   void clear() {
     sequences.clear();
     tokens.clear();
+    copies.clear();
   }
 };
 

@@ -67,7 +67,9 @@ Batch BatchBuilder::build(const StepPlan& plan, const std::vector<int32_t>& samp
     int32_t position = sequence.position;
     for (int i = 0; i < sequence.num_tokens; ++i) {
       const InputToken input = plan.tokens[static_cast<size_t>(token)];
-      token_ids[token] = is_from_row(input) ? sampled.at(static_cast<size_t>(~input)) : input;
+      // A row that failed to sample has no token; what follows from it is void, but must be an id.
+      token_ids[token] =
+          is_from_row(input) ? std::max(0, sampled.at(static_cast<size_t>(~input))) : input;
       positions[token] = position++;
       token_sequence[token] = index;
       token += 1;

@@ -1,46 +1,64 @@
 #include "engine/llm_engine.h"
 
+#include "base/log.h"
+#include "engine/kv_sizing.h"
 #include "model/registry.h"
 #include "sample/random.h"
 
 namespace tinyvllm {
+namespace {
+
+Status check_options(const EngineOptions& options) {
+  const auto at_least_one = [](const char* name, int value) {
+    return value >= 1 ? Status() : error(name, ": expected at least 1, found ", value);
+  };
+  TRY(at_least_one("max_num_batched_tokens", options.max_num_batched_tokens));
+  TRY(at_least_one("max_num_seqs", options.max_num_seqs));
+  TRY(at_least_one("block_size", options.block_size));
+  return Status();
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
 
 Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::string& path,
                                                    const EngineOptions& options) {
-  if (options.max_num_batched_tokens < 1) {
-    return error("max_num_batched_tokens: expected at least 1, found ",
-                 options.max_num_batched_tokens);
-  }
-  if (options.block_size < 1) {
-    return error("block_size: expected at least 1, found ", options.block_size);
-  }
+  TRY(check_options(options));
   std::unique_ptr<LLMEngine> engine(new LLMEngine());
   TRY_ASSIGN(engine->files_, ModelFiles::open(path));
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
   TRY_ASSIGN(engine->model_, load_model(*engine->files_, runtime.device(), runtime.pool(),
                                         {options.max_model_len}));
+  TRY(engine->make_cache(runtime, options));
+  return engine;
+}
 
-  const ModelInfo& info = engine->model_->info();
-  engine->max_model_len_ =
-      options.max_model_len == 0 ? static_cast<int>(info.context_length) : options.max_model_len;
-  if (engine->max_model_len_ < 2 || engine->max_model_len_ > info.context_length) {
-    return error("max_model_len: expected 2 to ", info.context_length,
-                 " (the model's context), found ", engine->max_model_len_);
-  }
+Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
+  const ModelInfo& info = model_->info();
+  TRY_ASSIGN(const KvSizing sizing, size_kv_cache(info.kv_groups, info.context_length,
+                                                  runtime.device().available_memory(), options));
+  max_model_len_ = sizing.max_model_len;
+  log_info("KV cache: ", human_bytes(static_cast<double>(sizing.bytes)), ", ",
+           (sizing.groups.front().num_blocks - 1) * options.block_size, " tokens");
 
   RunnerConfig runner;
   runner.block_size = options.block_size;
+  for (const KvGroup& group : sizing.groups) runner.num_blocks.push_back(group.num_blocks);
   runner.max_num_batched_tokens = options.max_num_batched_tokens;
-  runner.num_blocks = 1 + (engine->max_model_len_ + options.block_size - 1) / options.block_size;
-  TRY_ASSIGN(engine->runner_, ModelRunner::create(runtime, *engine->model_, runner));
-  engine->blocks_ = std::make_unique<BlockManager>(static_cast<int>(info.kv_groups.size()),
-                                                   options.block_size, runner.num_blocks);
+  runner.max_num_seqs = options.max_num_seqs;
+  TRY_ASSIGN(runner_, ModelRunner::create(runtime, *model_, runner));
+  blocks_ = std::make_unique<BlockManager>(sizing.groups, options.block_size,
+                                           options.enable_prefix_caching);
   SchedulerConfig scheduler;
   scheduler.max_num_batched_tokens = options.max_num_batched_tokens;
-  scheduler.max_model_len = engine->max_model_len_;
-  scheduler.end_ids = engine->tokenizer_->end_ids();
-  engine->scheduler_ = std::make_unique<Scheduler>(scheduler, *engine->blocks_);
-  return engine;
+  scheduler.max_num_seqs = options.max_num_seqs;
+  scheduler.max_model_len = max_model_len_;
+  scheduler.end_ids = tokenizer_->end_ids();
+  core_ = std::make_unique<EngineCore>(*runner_, *blocks_, scheduler, options.depth);
+  return Status();
 }
 
 Result<SequenceId> LLMEngine::add_request(std::vector<int32_t> prompt,
@@ -52,41 +70,57 @@ Result<SequenceId> LLMEngine::add_request(std::vector<int32_t> prompt,
     }
   }
   TRY(validate(sampling, {.vocab_size = model_->info().vocab_size}));
-  const SequenceId id = next_request_++;
-  Request request{id, std::move(prompt), sampling};
+  const SequenceId id = next_sequence_++;
+  const int prompt_tokens = static_cast<int>(prompt.size());
+  Request request;
+  request.id = id;
+  request.prompt = std::move(prompt);
+  request.sampling = sampling;
   if (!sampling.seed) request.sampling.seed = random_seed();
-  TRY(scheduler_->add(std::move(request)));
+  TRY(core_->add(std::move(request)));
+  answers_.emplace(id,
+                   Answer{id, 0, prompt_tokens, 0, Clock::now(), {}, Detokenizer(*tokenizer_, {})});
   return id;
 }
 
-std::vector<RequestOutput> LLMEngine::step() {
-  const StepPlan plan = scheduler_->schedule();
-  if (plan.empty()) return {};
-  const StepResult result = runner_->wait(runner_->submit(plan));
+void LLMEngine::abort(SequenceId request) {
+  core_->abort(request);
+  answers_.erase(request);
+}
 
+std::vector<RequestOutput> LLMEngine::step() {
   std::vector<RequestOutput> outputs;
-  auto sampled = result.sampled.begin();
-  for (const SequencePlan& sequence : plan.sequences) {
-    if (!sequence.sample) {
-      scheduler_->commit(sequence.sequence, {});
-      continue;
-    }
-    const int32_t token = (sampled++)->token;
-    if (token < 0) {
-      scheduler_->abort(sequence.sequence);
-      scheduler_->commit(sequence.sequence, {});
-      outputs.push_back({sequence.sequence,
-                         {},
-                         FinishReason::kError,
-                         token == kNothingAllowed
-                             ? "the request's bans and penalties leave no token to choose"
-                             : "the model's logits are not numbers"});
-      continue;
-    }
-    Committed committed = scheduler_->commit(sequence.sequence, {&token, 1});
-    outputs.push_back({sequence.sequence, std::move(committed.tokens), committed.finish, ""});
+  for (SequenceOutput& news : core_->step()) {
+    const auto found = answers_.find(news.sequence);
+    if (found == answers_.end()) continue;
+    outputs.push_back(deliver(found->second, std::move(news)));
+    if (outputs.back().finish != FinishReason::kNone) answers_.erase(found);
   }
   return outputs;
+}
+
+// Tokens to text, for one answer.
+RequestOutput LLMEngine::deliver(Answer& answer, SequenceOutput&& news) {
+  RequestOutput output;
+  output.request = answer.request;
+  output.answer = answer.index;
+  output.finish = news.finish;
+  output.error = std::move(news.error);
+  output.cached_tokens = news.cached_tokens;
+  for (const SampledToken& token : news.tokens) {
+    // The token that ends an answer is counted and reported, and is not text.
+    const bool ends = news.finish == FinishReason::kStop && &token == &news.tokens.back();
+    if (!ends) output.text += answer.text.push(token.token);
+  }
+  if (output.finish != FinishReason::kNone) output.text += answer.text.finish();
+  answer.timings.total_s = seconds_since(answer.arrived);
+  if (answer.completion_tokens == 0) answer.timings.ttft_s = answer.timings.total_s;
+  answer.completion_tokens += static_cast<int>(news.tokens.size());
+  output.tokens = std::move(news.tokens);
+  output.prompt_tokens = answer.prompt_tokens;
+  output.completion_tokens = answer.completion_tokens;
+  output.timings = answer.timings;
+  return output;
 }
 
 }  // namespace tinyvllm

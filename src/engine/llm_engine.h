@@ -1,7 +1,9 @@
-// The engine: a model loaded and ready, requests in, tokens out. One thread owns it. `step` is the
-// whole of serving: schedule, submit, wait, commit.
+// The engine with text: a model loaded and ready, prompts in, text out as it becomes certain. One
+// thread owns it; AsyncEngine is for many.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,25 +11,31 @@
 #include "base/result.h"
 #include "core/request.h"
 #include "device/runtime.h"
+#include "engine/engine_core.h"
 #include "engine/model_runner.h"
 #include "io/model_files.h"
-#include "kv/block_manager.h"
 #include "model/model.h"
-#include "sched/scheduler.h"
+#include "text/detokenizer.h"
 #include "text/tokenizer.h"
 
 namespace tinyvllm {
 
-struct EngineOptions {
-  int max_model_len = 0;  // 0: the context the model was trained for
-  int max_num_batched_tokens = 512;
-  int block_size = 16;
+struct Timings {
+  double queue_s = 0;  // until its first step
+  double ttft_s = 0;   // until its first token
+  double total_s = 0;  // until its last one
 };
 
 struct RequestOutput {
   SequenceId request = 0;
-  std::vector<int32_t> tokens;  // new since the last output
+  uint32_t answer = 0;  // which, of several
+  std::string text;     // new since the last output, whole characters
+  std::vector<SampledToken> tokens;
   FinishReason finish = FinishReason::kNone;
+  int prompt_tokens = 0;
+  int completion_tokens = 0;  // so far
+  int cached_tokens = 0;
+  Timings timings;    // so far
   std::string error;  // with kError
 };
 
@@ -37,26 +45,44 @@ class LLMEngine {
                                                  const EngineOptions& options);
 
   Result<SequenceId> add_request(std::vector<int32_t> prompt, const SamplingParams& sampling);
-  void abort(SequenceId request) { scheduler_->abort(request); }
-  bool has_work() const { return scheduler_->has_work(); }
+  void abort(SequenceId request);
+  bool has_work() const { return core_->has_work(); }
+
+  // One step for everyone: what it brought, for those it brought something.
   std::vector<RequestOutput> step();
 
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const Model& model() const { return *model_; }
+  const ModelFiles& files() const { return *files_; }
   ModelRunner& runner() { return *runner_; }
+  EngineStats stats() const { return core_->stats(); }
   int max_model_len() const { return max_model_len_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  struct Answer {  // one sequence's way back to text
+    SequenceId request = 0;
+    uint32_t index = 0;
+    int prompt_tokens = 0;
+    int completion_tokens = 0;
+    Clock::time_point arrived;
+    Timings timings;
+    Detokenizer text;
+  };
+
   LLMEngine() = default;
+  Status make_cache(Runtime& runtime, const EngineOptions& options);
+  RequestOutput deliver(Answer& answer, SequenceOutput&& news);
 
   std::unique_ptr<ModelFiles> files_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<BlockManager> blocks_;
-  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<EngineCore> core_;
+  std::map<SequenceId, Answer> answers_;
   int max_model_len_ = 0;
-  SequenceId next_request_ = 1;
+  SequenceId next_sequence_ = 1;
 };
 
 }  // namespace tinyvllm

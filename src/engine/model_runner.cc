@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "ops/attention.h"
+#include "ops/kv_copy.h"
 
 namespace tinyvllm {
 
@@ -22,13 +23,18 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::create(Runtime& runtime, const
 }
 
 Status ModelRunner::allocate(const RunnerConfig& config) {
-  for (const KvSpec& spec : model_.info().kv_groups) {
+  const std::vector<KvSpec>& groups = model_.info().kv_groups;
+  CHECK(config.num_blocks.size() == groups.size())
+      << config.num_blocks.size() << " pools for " << groups.size() << " KV groups";
+  for (size_t group = 0; group < groups.size(); ++group) {
+    const KvSpec& spec = groups[group];
+    const int num_blocks = config.num_blocks[group];
     const size_t bytes =
-        ops::kv_block_bytes(spec, config.block_size) * static_cast<size_t>(config.num_blocks);
+        ops::kv_block_bytes(spec, config.block_size) * static_cast<size_t>(num_blocks);
     TRY(runtime_.lease(bytes, "the KV cache"));
     leased_ += bytes;
     TRY_ASSIGN(Buffer memory, runtime_.device().allocate(bytes, "the KV cache"));
-    kv_.push_back(KvView{memory.data(), spec, config.block_size, config.num_blocks});
+    kv_.push_back(KvView{memory.data(), spec, config.block_size, num_blocks});
     kv_memory_.push_back(std::move(memory));
   }
   const size_t bytes = measure_activations(config);
@@ -49,7 +55,7 @@ size_t ModelRunner::measure_activations(const RunnerConfig& config) {
   largest.sizes.num_sequences = std::min(config.max_num_seqs, config.max_num_batched_tokens);
   largest.sizes.num_logits = std::max(largest.sizes.num_sequences, config.max_num_logits);
   largest.sizes.num_groups = static_cast<int>(kv_.size());
-  largest.sizes.max_blocks = config.num_blocks;
+  largest.sizes.max_blocks = config.num_blocks.front();
   const Tensor logits = ctx.tensor(largest.sizes.num_logits, model_.info().vocab_size, DType::kF32);
   model_.forward(ctx, largest, {logits});
   const std::vector<SampleRow> rows(static_cast<size_t>(largest.sizes.num_sequences));
@@ -95,8 +101,8 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   const Batch batch = builder_.build(plan, sampled_);
   const ArenaScope scope(arena_);
   ExecContext ctx{runtime_.device(), runtime_.pool(), arena_, kv_};
-  ctx.phase = batch.sizes.max_queries <= 1 ? Phase::kDecode : Phase::kPrefill;
   const Tensor logits = ctx.tensor(batch.sizes.num_logits, model_.info().vocab_size, DType::kF32);
+  ops::copy_kv_blocks(ctx, plan.copies);
   model_.forward(ctx, batch, {logits});
   if (hook_) hook_(plan, logits);
 

@@ -19,7 +19,7 @@ namespace tinyvllm {
 
 struct RunnerConfig {
   int block_size = 16;
-  int num_blocks = 0;  // per KV group, the null block counted in
+  std::vector<int> num_blocks;  // per KV group, the null block counted in
   int max_num_batched_tokens = 512;
   int max_num_seqs = 1;
   int max_num_logits = 1;  // rows of a step, when more than one a sequence is asked for

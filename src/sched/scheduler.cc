@@ -5,86 +5,240 @@
 #include "base/check.h"
 
 namespace tinyvllm {
+namespace {
+
+// The part of a step's tokens that decoding leaves to prompts while there are any.
+constexpr int kPromptShare = 4;  // one in four
+
+// New sequences leave this part of the blocks to those that run, so that they do not preempt each
+// other at once.
+constexpr int kWatermark = 100;  // one in a hundred
+
+}  // namespace
 
 Status Scheduler::add(Request request) {
   const int prompt = static_cast<int>(request.prompt.size());
   if (prompt == 0) return error("the prompt is empty: expected at least one token");
   const int longest = std::min(config_.max_model_len, blocks_.capacity_tokens());
   if (prompt >= longest) {
-    return error("the prompt has ", prompt,
-                 " tokens, and one more is needed to answer, but the context holds ", longest);
+    return error("the prompt has ", prompt, " tokens, and one more is needed to answer, but the ",
+                 longest < config_.max_model_len ? "KV cache" : "context", " holds ", longest);
   }
   TRY(validate(request.sampling));
   request.sampling.max_tokens = std::min(request.sampling.max_tokens, longest - prompt);
-  waiting_.push_back(std::move(request));
+  auto sequence = std::make_unique<Sequence>();
+  sequence->arrival = arrivals_++;
+  sequence->tokens = request.prompt;
+  sequence->request = std::move(request);
+  const auto [slot, is_new] = sequences_.emplace(sequence->request.id, nullptr);
+  CHECK(is_new) << "two sequences with id " << sequence->request.id;
+  waiting_.insert(sequence.get());
+  slot->second = std::move(sequence);
   return Status();
 }
 
 void Scheduler::abort(SequenceId id) {
-  std::erase_if(waiting_, [&](const Request& request) { return request.id == id; });
-  for (auto sequence = running_.begin(); sequence != running_.end(); ++sequence) {
-    if (sequence->request.id != id) continue;
-    sequence->finish = FinishReason::kAbort;
-    release_if_over(sequence);
-    return;
+  const auto found = sequences_.find(id);
+  if (found == sequences_.end()) return;
+  Sequence& sequence = *found->second;
+  if (sequence.finish == FinishReason::kNone) sequence.finish = FinishReason::kAbort;
+  waiting_.erase(&sequence);
+  stop_running(sequence);
+  forget_if_over(sequence);
+}
+
+// Takes a sequence's blocks and its place among those that run.
+void Scheduler::stop_running(Sequence& sequence) {
+  if (!sequence.running) return;
+  blocks_.release(sequence.blocks);
+  running_.erase(std::find(running_.begin(), running_.end(), &sequence));
+  sequence.running = false;
+}
+
+void Scheduler::forget_if_over(Sequence& sequence) {
+  if (sequence.finish == FinishReason::kNone || !sequence.in_flight.empty()) return;
+  sequences_.erase(sequence.request.id);
+}
+
+void Scheduler::preempt(Sequence& sequence) {
+  stop_running(sequence);
+  sequence.fed = 0;
+  sequence.computed = 0;
+  sequence.row_in_flight = -1;
+  for (StepInFlight& step : sequence.in_flight) step.keeps = false;
+  sequence.preemptions += 1;
+  preemptions_ += 1;
+  waiting_.insert(&sequence);
+}
+
+// How many of this step's tokens decoding leaves to prompts.
+int Scheduler::prompt_reserve() {
+  const bool may_start =
+      !waiting_.empty() && static_cast<int>(running_.size()) < config_.max_num_seqs;
+  const bool prompts = may_start || std::any_of(running_.begin(), running_.end(),
+                                                [](const Sequence* s) { return !s->decodes(); });
+  if (!prompts) return 0;
+  const int share = config_.max_num_batched_tokens / kPromptShare;
+  // A budget too small to be shared goes to prompts one step in four.
+  return share > 0 ? share : steps_ % kPromptShare == 0 ? config_.max_num_batched_tokens : 0;
+}
+
+bool Scheduler::can_decode(const Sequence& sequence) const {
+  if (!sequence.decodes()) return false;
+  if (sequence.fed < sequence.known()) return true;
+  // Its next token is still being sampled: it can be fed by reference, unless it is certain to be
+  // the last one.
+  return sequence.row_in_flight >= 0 &&
+         sequence.generated() + 1 < sequence.request.sampling.max_tokens;
+}
+
+// Every sequence that decodes gets its next token's slot, in order; the last ones in the order pay.
+void Scheduler::make_room_for_decodes(StepPlan& step) {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    Sequence& sequence = *running_[i];
+    sequence.has_slot = false;
+    if (!can_decode(sequence)) continue;
+    while (!(sequence.has_slot =
+                 blocks_.reserve(sequence.blocks, sequence.fed, sequence.fed + 1, step.copies))) {
+      Sequence& last = *running_.back();
+      // The last one waits for its own step in flight, which may let blocks go that left its
+      // window.
+      if (&last == &sequence && !sequence.in_flight.empty()) break;
+      preempt(last);
+      if (&last == &sequence) return;
+    }
   }
 }
 
-void Scheduler::admit() {
-  while (!waiting_.empty() && static_cast<int>(running_.size()) < config_.max_num_seqs) {
-    const Request& next = waiting_.front();
-    const int worst = static_cast<int>(next.prompt.size()) + next.sampling.max_tokens;
-    if (!blocks_.grow(next.id, worst)) return;
-    Sequence sequence;
-    sequence.tokens = next.prompt;
-    sequence.request = std::move(waiting_.front());
-    waiting_.pop_front();
-    running_.push_back(std::move(sequence));
+void Scheduler::plan_decodes(StepPlan& step, int budget) {
+  const size_t count = running_.size();
+  for (size_t asked = 0; asked < count; ++asked) {
+    const size_t at = (first_decode_ + asked) % count;
+    if (!running_[at]->has_slot) continue;
+    if (static_cast<int>(step.tokens.size()) >= budget) {
+      first_decode_ = at;
+      return;
+    }
+    plan(*running_[at], 1, step);
   }
 }
 
-// Adds the sequence's share to the step; false when it has none.
-bool Scheduler::plan_sequence(Sequence& sequence, int budget, int row, StepPlan& step) {
-  if (sequence.finish != FinishReason::kNone || budget == 0) return false;
-  const int known = static_cast<int>(sequence.tokens.size());
+// Makes room for up to `wanted` more tokens of a prompt, at the cost of prompts that go after it.
+// Sequences that decode are left alone: they end by themselves.
+int Scheduler::reserve_chunk(Sequence& sequence, int wanted, StepPlan& step) {
+  for (;;) {
+    const int room =
+        sequence.blocks.capacity - sequence.fed + blocks_.available_blocks() * blocks_.block_size();
+    const int count = std::min(wanted, room);
+    if (count > 0 &&
+        blocks_.reserve(sequence.blocks, sequence.fed, sequence.fed + count, step.copies)) {
+      return count;
+    }
+    Sequence& last = *running_.back();
+    if (&last == &sequence || last.decodes()) return 0;
+    preempt(last);
+  }
+}
+
+void Scheduler::plan_prompts(StepPlan& step) {
+  // By index: reserving may preempt the ones at the end.
+  for (size_t i = 0; i < running_.size() && budget_left(step) > 0; ++i) {
+    Sequence& sequence = *running_[i];
+    if (sequence.decodes()) continue;
+    const int wanted = std::min(sequence.known() - sequence.fed, budget_left(step));
+    const int count = wanted > 0 ? reserve_chunk(sequence, wanted, step) : 0;
+    if (count > 0) plan(sequence, count, step);
+  }
+}
+
+void Scheduler::admit(StepPlan& step) {
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    if (static_cast<int>(running_.size()) >= config_.max_num_seqs || budget_left(step) == 0) return;
+    Sequence& sequence = **next++;
+    if (!sequence.in_flight.empty()) continue;  // preempted, and a token of its own is on its way
+    switch (start(sequence, step)) {
+      case Start::kStarted:
+        break;
+      case Start::kLater:
+        continue;
+      case Start::kNoRoom:
+        return;
+    }
+  }
+}
+
+// Takes what the caches have of its tokens, and gives it a first chunk.
+Scheduler::Start Scheduler::start(Sequence& sequence, StepPlan& step) {
+  const int watermark = running_.empty() ? 0 : std::max(1, blocks_.total_blocks() / kWatermark);
+  if (blocks_.available_blocks() <= watermark) return Start::kNoRoom;
+
+  const auto parent = sequences_.find(sequence.request.shares_prompt_of);
+  const int prompt = static_cast<int>(sequence.request.prompt.size());
+  int ready = 0;  // tokens that need not be computed
+  if (parent != sequences_.end() && parent->second->running && sequence.generated() == 0) {
+    if (parent->second->computed < prompt - 1) return Start::kLater;
+    if (blocks_.fork(parent->second->blocks, sequence.blocks, prompt - 1)) ready = prompt - 1;
+  }
+  if (sequence.blocks.tables.empty() && sequence.request.reuse_prefix) {
+    ready = blocks_.match_prefix(sequence.blocks, sequence.tokens, sequence.request.cache_salt);
+  }
+  sequence.fed = sequence.computed = ready;
+  const int room = sequence.blocks.capacity - ready +
+                   (blocks_.available_blocks() - watermark) * blocks_.block_size();
+  const int count = std::min({sequence.known() - ready, budget_left(step), room});
+  if (count <= 0 || !blocks_.reserve(sequence.blocks, ready, ready + count, step.copies)) {
+    blocks_.release(sequence.blocks);
+    sequence.fed = sequence.computed = 0;
+    return Start::kNoRoom;
+  }
+  if (sequence.cached_tokens < 0) {
+    sequence.cached_tokens = ready;
+    blocks_.count_prefix_query(prompt, std::min(ready, prompt));
+  }
+  waiting_.erase(&sequence);
+  running_.insert(std::upper_bound(running_.begin(), running_.end(), &sequence, GoesBefore()),
+                  &sequence);
+  sequence.running = true;
+  plan(sequence, count, step);
+  return Start::kStarted;
+}
+
+// Adds the sequence's next `count` tokens to the step; their slots are reserved.
+void Scheduler::plan(Sequence& sequence, int count, StepPlan& step) {
   SequencePlan plan;
-  plan.position = sequence.fed;
-  if (sequence.fed < known) {
-    plan.num_tokens = std::min(known - sequence.fed, budget);
-    plan.sample = sequence.fed + plan.num_tokens == known;
-    const auto first = sequence.tokens.begin() + sequence.fed;
-    step.tokens.insert(step.tokens.end(), first, first + plan.num_tokens);
-  } else {
-    // All is fed, and the next token is still being computed: feed it by reference, unless it is
-    // certain to be the last one.
-    if (sequence.row_in_flight < 0) return false;
-    if (sequence.generated() + 1 >= sequence.request.sampling.max_tokens) return false;
-    plan.num_tokens = 1;
-    plan.sample = true;
-    step.tokens.push_back(token_from_row(sequence.row_in_flight));
-  }
   plan.sequence = sequence.request.id;
+  plan.position = sequence.fed;
+  plan.num_tokens = count;
+  plan.block_tables = &sequence.blocks.tables;
   plan.sampling = &sequence.request.sampling;
   plan.history = sequence.tokens;
   plan.prompt_tokens = static_cast<int>(sequence.request.prompt.size());
   plan.end_ids = config_.end_ids;
-  plan.block_tables = &blocks_.tables(sequence.request.id);
-  sequence.fed += plan.num_tokens;
-  sequence.row_in_flight = plan.sample ? row : -1;
-  sequence.steps_in_flight += 1;
+  plan.answer = sequence.request.answer;
+  if (sequence.fed < sequence.known()) {
+    const auto first = sequence.tokens.begin() + sequence.fed;
+    step.tokens.insert(step.tokens.end(), first, first + count);
+    plan.sample = sequence.fed + count == sequence.known();
+  } else {
+    step.tokens.push_back(token_from_row(sequence.row_in_flight));
+    plan.sample = true;
+  }
+  sequence.has_slot = false;
+  sequence.fed += count;
+  sequence.row_in_flight = plan.sample ? rows_++ : -1;
+  sequence.in_flight.push_back({sequence.fed, true, true});
   step.sequences.push_back(plan);
-  return true;
 }
 
-StepPlan Scheduler::schedule() {
-  admit();
-  StepPlan step;
-  int row = 0;  // counts the samples of this step
-  for (Sequence& sequence : running_) {
-    const int budget = config_.max_num_batched_tokens - static_cast<int>(step.tokens.size());
-    if (plan_sequence(sequence, budget, row, step)) row += step.sequences.back().sample ? 1 : 0;
-  }
-  return step;
+void Scheduler::schedule(StepPlan& step) {
+  step.clear();
+  rows_ = 0;
+  make_room_for_decodes(step);
+  plan_decodes(step, config_.max_num_batched_tokens - prompt_reserve());
+  plan_prompts(step);
+  admit(step);
+  plan_decodes(step, config_.max_num_batched_tokens);  // what prompts left over
+  steps_ += 1;
 }
 
 FinishReason Scheduler::finish_after(const Sequence& sequence, int32_t token) const {
@@ -99,29 +253,42 @@ FinishReason Scheduler::finish_after(const Sequence& sequence, int32_t token) co
 }
 
 Committed Scheduler::commit(SequenceId id, std::span<const int32_t> tokens) {
-  const auto sequence = std::find_if(running_.begin(), running_.end(),
-                                     [&](const Sequence& s) { return s.request.id == id; });
-  CHECK(sequence != running_.end() && sequence->steps_in_flight > 0)
+  const auto found = sequences_.find(id);
+  CHECK(found != sequences_.end() && !found->second->in_flight.empty())
       << "commit of sequence " << id << ", which has no step in flight";
-  sequence->steps_in_flight -= 1;
-  if (sequence->steps_in_flight == 0) sequence->row_in_flight = -1;
+  Sequence& sequence = *found->second;
+  const StepInFlight done = sequence.in_flight.front();
+  sequence.in_flight.erase(sequence.in_flight.begin());
 
-  Committed committed{id, {}, FinishReason::kNone};
-  for (const int32_t token : tokens) {
-    if (sequence->finish != FinishReason::kNone) break;  // past the end: void
-    sequence->tokens.push_back(token);
-    committed.tokens.push_back(token);
-    sequence->finish = finish_after(*sequence, token);
-    committed.finish = sequence->finish;
+  Committed committed{id, {}, FinishReason::kNone, std::max(0, sequence.cached_tokens)};
+  if (done.counts && sequence.finish == FinishReason::kNone) {
+    const bool sampled = done.computed >= sequence.known() || !done.keeps;
+    if (done.keeps) sequence.computed = std::min(done.computed, sequence.known());
+    for (const int32_t token : tokens) {
+      sequence.tokens.push_back(token);
+      committed.tokens.push_back(token);
+      sequence.finish = committed.finish = finish_after(sequence, token);
+      if (sequence.finish != FinishReason::kNone) break;
+    }
+    if (sampled && tokens.size() != 1) void_later_steps(sequence);
+    if (done.keeps) {
+      blocks_.commit(sequence.blocks, sequence.tokens, sequence.computed,
+                     sequence.request.cache_salt);
+    }
+    if (sequence.finish != FinishReason::kNone) {
+      waiting_.erase(&sequence);  // a preempted one may end with the token that was on its way
+      stop_running(sequence);
+    }
   }
-  release_if_over(sequence);
+  forget_if_over(sequence);
   return committed;
 }
 
-void Scheduler::release_if_over(std::list<Sequence>::iterator sequence) {
-  if (sequence->finish == FinishReason::kNone || sequence->steps_in_flight > 0) return;
-  blocks_.release(sequence->request.id);
-  running_.erase(sequence);
+// Steps in flight were planned for exactly one more token; there was another number.
+void Scheduler::void_later_steps(Sequence& sequence) {
+  for (StepInFlight& step : sequence.in_flight) step.counts = step.keeps = false;
+  sequence.row_in_flight = -1;
+  if (sequence.running) sequence.fed = std::min(sequence.computed, sequence.known() - 1);
 }
 
 }  // namespace tinyvllm

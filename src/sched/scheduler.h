@@ -1,32 +1,38 @@
 // Decides what each step computes: requests in, StepPlan out. A pure state machine on the engine
 // thread; it never sees weights, text or clocks.
 //
-// A sequence is fed up to `fed` tokens, in chunks within the step's budget. Its last known token's
-// logits are sampled, and the sampled token is fed in the next step, which may be planned before
-// the sample is known (as "row r of the step in flight"). commit() brings the sample in. A sequence
-// that finishes while a later step of its own is in flight keeps its blocks until that step is
-// committed.
+// A step is planned in three passes over a budget of tokens. Sequences that decode come first, one
+// token each, except for a share of the budget that is kept for prompts; then prompts that are
+// already under way; then new ones, as long as blocks are left above a watermark. So neither long
+// prompts nor many decoders can starve the other.
 //
-// For now a sequence is admitted only when its worst case fits the free blocks, so running out of
-// them midway cannot happen.
+// Blocks are given as sequences grow. When one cannot grow, the sequence that goes last is
+// preempted: it loses its blocks and waits to be computed again, which the prefix cache makes
+// cheap. The one that goes first always has its way, so everyone finishes.
+//
+// A step may be planned while one is in flight: the token to feed is then "row r of the step in
+// flight". What turns out not to count (the sequence ended, or got another number of tokens than
+// one) is void when it is committed.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <list>
+#include <memory>
+#include <set>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
 #include "core/request.h"
 #include "core/step_plan.h"
 #include "kv/block_manager.h"
+#include "sched/sequence.h"
 
 namespace tinyvllm {
 
 struct SchedulerConfig {
   int max_num_batched_tokens = 512;
-  int max_num_seqs = 1;
+  int max_num_seqs = 256;
   int max_model_len = 2048;
   std::vector<int32_t> end_ids;  // tokens that end a sequence
 };
@@ -35,6 +41,7 @@ struct Committed {
   SequenceId sequence = 0;
   std::vector<int32_t> tokens;                // new, in order; an end token is among them
   FinishReason finish = FinishReason::kNone;  // set once, in the commit that finished it
+  int cached_tokens = 0;                      // of the prompt
 };
 
 class Scheduler {
@@ -44,37 +51,51 @@ class Scheduler {
 
   // Refuses, with both numbers, what can never fit.
   Status add(Request request);
-  void abort(SequenceId sequence);
+  void abort(SequenceId sequence);  // nothing is heard of it again
   bool has_work() const { return !waiting_.empty() || !running_.empty(); }
 
   // The next step; empty when there is nothing to do (or nothing until a step in flight commits).
-  StepPlan schedule();
+  // The plan points into the scheduler: it is good until the next call of any other function.
+  void schedule(StepPlan& step);
 
   // Call once per planned sequence and step, in the order in which steps were scheduled: with the
   // tokens sampled, or none for a step that only fed prompt.
   Committed commit(SequenceId sequence, std::span<const int32_t> tokens);
 
+  int num_running() const { return static_cast<int>(running_.size()); }
+  int num_waiting() const { return static_cast<int>(waiting_.size()); }
+  uint64_t num_preemptions() const { return preemptions_; }
+
  private:
-  struct Sequence {
-    Request request;
-    std::vector<int32_t> tokens;  // prompt and everything committed
-    int fed = 0;                  // tokens handed to steps so far, those in flight counted in
-    int steps_in_flight = 0;
-    int row_in_flight = -1;  // of the sample that the newest step will bring; -1: none pending
-    FinishReason finish = FinishReason::kNone;
-
-    int generated() const { return static_cast<int>(tokens.size() - request.prompt.size()); }
-  };
-
-  void admit();
-  bool plan_sequence(Sequence& sequence, int budget, int row, StepPlan& step);
+  int prompt_reserve();
+  void make_room_for_decodes(StepPlan& step);
+  void plan_decodes(StepPlan& step, int budget);
+  void plan_prompts(StepPlan& step);
+  void admit(StepPlan& step);
+  enum class Start { kStarted, kLater, kNoRoom };
+  Start start(Sequence& sequence, StepPlan& step);
+  int reserve_chunk(Sequence& sequence, int wanted, StepPlan& step);
+  bool can_decode(const Sequence& sequence) const;
+  void plan(Sequence& sequence, int count, StepPlan& step);
+  void preempt(Sequence& sequence);
+  void stop_running(Sequence& sequence);
+  void void_later_steps(Sequence& sequence);
+  void forget_if_over(Sequence& sequence);
   FinishReason finish_after(const Sequence& sequence, int32_t token) const;
-  void release_if_over(std::list<Sequence>::iterator sequence);
+  int budget_left(const StepPlan& step) const {
+    return config_.max_num_batched_tokens - static_cast<int>(step.tokens.size());
+  }
 
   const SchedulerConfig config_;
   BlockManager& blocks_;
-  std::deque<Request> waiting_;
-  std::list<Sequence> running_;
+  std::unordered_map<SequenceId, std::unique_ptr<Sequence>> sequences_;
+  std::set<Sequence*, GoesBefore> waiting_;
+  std::vector<Sequence*> running_;  // in the order of GoesBefore
+  uint64_t arrivals_ = 0;
+  uint64_t steps_ = 0;
+  uint64_t preemptions_ = 0;
+  size_t first_decode_ = 0;  // who is asked first when the budget is smaller than their number
+  int rows_ = 0;             // samples in the step being planned
 };
 
 }  // namespace tinyvllm

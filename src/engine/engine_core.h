@@ -1,0 +1,79 @@
+// The engine in tokens: a model on a device, requests in, sampled tokens out. One thread owns it. A
+// step is the whole of serving: schedule, submit, wait, commit; with `depth` 1 a step is planned
+// and submitted before the one ahead of it is waited for, so that a device never idles for the
+// host.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "core/request.h"
+#include "device/runtime.h"
+#include "engine/runner.h"
+#include "kv/block_manager.h"
+#include "sched/scheduler.h"
+
+namespace tinyvllm {
+
+struct EngineOptions {
+  int max_model_len = 0;  // 0: the context the model was trained for, or what memory allows
+  int max_num_batched_tokens = 512;
+  int max_num_seqs = 256;
+  int block_size = 16;
+  size_t kv_cache_memory = 0;  // bytes; 0: from the memory that is available
+  bool enable_prefix_caching = true;
+  int depth = 0;  // steps submitted ahead
+};
+
+struct SequenceOutput {
+  SequenceId sequence = 0;
+  std::vector<SampledToken> tokens;  // new ones, in order
+  FinishReason finish = FinishReason::kNone;
+  int cached_tokens = 0;  // of the prompt, found in the prefix cache
+  std::string error;      // with kError
+};
+
+struct EngineStats {
+  int running = 0;
+  int waiting = 0;
+  int used_blocks = 0;
+  int total_blocks = 0;
+  uint64_t preemptions = 0;
+  uint64_t steps = 0;
+  PrefixStats prefix;
+};
+
+class EngineCore {
+ public:
+  EngineCore(Runner& runner, BlockManager& blocks, SchedulerConfig config, int depth)
+      : runner_(runner), blocks_(blocks), scheduler_(std::move(config), blocks), depth_(depth) {}
+
+  Status add(Request request) { return scheduler_.add(std::move(request)); }
+  void abort(SequenceId sequence) { scheduler_.abort(sequence); }
+  bool has_work() const { return scheduler_.has_work() || !in_flight_.empty(); }
+
+  std::vector<SequenceOutput> step();
+
+  EngineStats stats() const;
+
+ private:
+  struct InFlight {
+    Ticket ticket = 0;
+    std::vector<std::pair<SequenceId, bool>> sequences;  // and whether they sample
+  };
+
+  std::vector<SequenceOutput> commit(const InFlight& step);
+
+  Runner& runner_;
+  BlockManager& blocks_;
+  Scheduler scheduler_;
+  const int depth_;
+  StepPlan plan_;  // keeps its capacity from step to step
+  std::deque<InFlight> in_flight_;
+  uint64_t steps_ = 0;
+};
+
+}  // namespace tinyvllm

@@ -1,0 +1,25 @@
+// How large the KV cache is made: from what was asked for, what memory is there, and what the model
+// needs per token.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "core/kv.h"
+#include "engine/engine_core.h"
+#include "kv/block_manager.h"
+
+namespace tinyvllm {
+
+struct KvSizing {
+  std::vector<KvGroup> groups;
+  int max_model_len = 0;
+  size_t bytes = 0;
+};
+
+// The model's context is lowered, with one line in the log, when the cache cannot hold it; a
+// context that was asked for and does not fit is an error.
+Result<KvSizing> size_kv_cache(const std::vector<KvSpec>& specs, int64_t context_length,
+                               size_t available_memory, const EngineOptions& options);
+
+}  // namespace tinyvllm

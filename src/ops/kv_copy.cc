@@ -1,0 +1,22 @@
+#include "ops/kv_copy.h"
+
+#include <cstring>
+
+#include "ops/attention.h"
+
+namespace tinyvllm::ops {
+
+void copy_kv_blocks(ExecContext& ctx, std::span<const BlockCopy> copies) {
+  if (ctx.dry_run) return;
+  for (const BlockCopy& copy : copies) {
+    const KvView& view = ctx.kv[static_cast<size_t>(copy.group)];
+    CHECK(copy.from < view.num_blocks && copy.to < view.num_blocks)
+        << copy.from << " to " << copy.to << " of " << view.num_blocks << " blocks";
+    const size_t bytes = kv_block_bytes(view.spec, view.block_size);
+    char* data = static_cast<char*>(view.data);
+    std::memcpy(data + static_cast<size_t>(copy.to) * bytes,
+                data + static_cast<size_t>(copy.from) * bytes, bytes);
+  }
+}
+
+}  // namespace tinyvllm::ops
