@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   tinyvllm::add_inspect(app, action);
   tinyvllm::add_tokenize(app, action);
   tinyvllm::add_detokenize(app, action);
+  tinyvllm::add_bench(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

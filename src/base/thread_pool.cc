@@ -14,7 +14,14 @@ namespace {
 
 // About 50 µs on the machines measured: longer than the gap between two ops of a step, far shorter
 // than the time between two requests.
-constexpr int kSpins = 20000;
+constexpr int kSpins = 2000;
+// A task that has not come back after a few µs may wait for the core that we are spinning on.
+constexpr int kSpinsBeforeYield = 200;
+
+constexpr uint64_t kNothingLeft = 0xFFFFFFFF;
+constexpr uint64_t loop_word(uint64_t loop, uint64_t task) { return loop << 32 | task; }
+constexpr uint64_t loop_of(uint64_t word) { return word >> 32; }
+constexpr uint64_t task_of(uint64_t word) { return word & kNothingLeft; }
 
 inline void pause_cpu() {
 #if defined(__x86_64__)
@@ -23,9 +30,6 @@ inline void pause_cpu() {
   asm volatile("yield");
 #endif
 }
-
-uint32_t loop_of(uint64_t next) { return static_cast<uint32_t>(next >> 32); }
-uint32_t task_of(uint64_t next) { return static_cast<uint32_t>(next); }
 
 int read_int(const std::string& path, int fallback) {
   int value = fallback;
@@ -69,6 +73,7 @@ int default_thread_count() {
 }
 
 ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {
+  next_.store(loop_word(0, kNothingLeft));
   for (int thread = 1; thread < threads_; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });
   }
@@ -83,18 +88,21 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::take_tasks(uint32_t loop, int thread) {
-  uint64_t next = next_.load(std::memory_order_acquire);
-  while (loop_of(next) == loop) {
+void ThreadPool::take_tasks(int thread) {
+  uint32_t taken = 0;
+  uint64_t word = next_.load(std::memory_order_acquire);
+  for (;;) {
     const Call call = call_.load(std::memory_order_relaxed);
     void* const context = context_.load(std::memory_order_relaxed);
-    const uint32_t task = task_of(next);
-    if (task >= tasks_.load(std::memory_order_relaxed)) return;
-    if (!next_.compare_exchange_weak(next, next + 1, std::memory_order_acq_rel)) continue;
-    call(context, task, thread);
-    done_.fetch_add(1, std::memory_order_release);
-    next = next_.load(std::memory_order_acquire);
+    const uint64_t task = task_of(word);
+    if (task >= tasks_.load(std::memory_order_relaxed)) break;
+    // Succeeds only if the word has not changed since it was read: then neither have the fields.
+    if (!next_.compare_exchange_weak(word, word + 1, std::memory_order_acq_rel)) continue;
+    call(context, static_cast<int64_t>(task), thread);
+    taken += 1;
+    word = next_.load(std::memory_order_acquire);
   }
+  if (taken > 0) finished_.fetch_add(taken, std::memory_order_release);
 }
 
 void ThreadPool::run(int64_t tasks, Call call, void* context) {
@@ -103,47 +111,46 @@ void ThreadPool::run(int64_t tasks, Call call, void* context) {
     for (int64_t task = 0; task < tasks; ++task) call(context, task, 0);
     return;
   }
-  CHECK(tasks <= UINT32_MAX) << tasks << " tasks in one loop";
+  CHECK(tasks < static_cast<int64_t>(kNothingLeft)) << tasks << " tasks in one loop";
+  const uint64_t last = next_.load(std::memory_order_relaxed);
+  CHECK(task_of(last) == kNothingLeft) << "a parallel loop inside a parallel loop";
   call_.store(call, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
   tasks_.store(static_cast<uint32_t>(tasks), std::memory_order_relaxed);
-  done_.store(0, std::memory_order_relaxed);
-  const uint32_t loop = loop_of(next_.load(std::memory_order_relaxed)) + 1;
-  next_.store(static_cast<uint64_t>(loop) << 32, std::memory_order_seq_cst);
+  finished_.store(0, std::memory_order_relaxed);
+  next_.store(loop_word(loop_of(last) + 1, 0), std::memory_order_seq_cst);
   if (parked_.load(std::memory_order_seq_cst) > 0) {
-    std::lock_guard lock(mutex_);
+    { std::lock_guard lock(mutex_); }  // nobody is between its last look and its wait
     wake_.notify_all();
   }
-  take_tasks(loop, 0);
-  for (int spins = 0; done_.load(std::memory_order_acquire) != tasks; ++spins) {
-    // A worker that lost its core in the middle of a task gets it back sooner if we give up ours.
-    if (spins < kSpins) {
+  take_tasks(0);
+  for (int spins = 0; finished_.load(std::memory_order_acquire) != tasks_; ++spins) {
+    if (spins < kSpinsBeforeYield) {
       pause_cpu();
     } else {
       std::this_thread::yield();
     }
   }
+  next_.store(loop_word(loop_of(last) + 1, kNothingLeft), std::memory_order_release);
+}
+
+void ThreadPool::park(uint64_t seen) {
+  std::unique_lock lock(mutex_);
+  parked_.fetch_add(1, std::memory_order_seq_cst);
+  wake_.wait(lock, [&] {
+    return stopping_.load() || loop_of(next_.load(std::memory_order_seq_cst)) != seen;
+  });
+  parked_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void ThreadPool::work(int thread) {
-  uint32_t seen = 0;
-  for (;;) {
-    for (int spins = 0; loop_of(next_.load(std::memory_order_acquire)) == seen; ++spins) {
-      if (spins < kSpins) {
-        if (stopping_.load(std::memory_order_relaxed)) return;
-        pause_cpu();
-        continue;
-      }
-      std::unique_lock lock(mutex_);
-      parked_.fetch_add(1, std::memory_order_seq_cst);
-      wake_.wait(lock, [&] {
-        return stopping_.load() || loop_of(next_.load(std::memory_order_seq_cst)) != seen;
-      });
-      parked_.fetch_sub(1, std::memory_order_seq_cst);
-      if (stopping_.load()) return;
-    }
+  uint64_t seen = 0;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    int spins = 0;
+    while (loop_of(next_.load(std::memory_order_acquire)) == seen && ++spins < kSpins) pause_cpu();
+    if (spins == kSpins) park(seen);
     seen = loop_of(next_.load(std::memory_order_acquire));
-    take_tasks(seen, thread);
+    take_tasks(thread);
   }
 }
 

@@ -2,7 +2,9 @@
 // one thread starts none. Between two loops workers spin for a moment, because the next op of a
 // step follows within microseconds, and then park: an idle engine uses no CPU.
 //
-// Results never depend on who ran which task; the numerics contract leans on that.
+// The caller waits for tasks, not for threads: a worker that is parked, late or without a core is
+// not missed, its share is taken by whoever is there. Results never depend on who ran which task;
+// the numerics contract leans on that.
 #pragma once
 
 #include <atomic>
@@ -44,25 +46,23 @@ class ThreadPool {
   using Call = void (*)(void* context, int64_t task, int thread);
   void run(int64_t tasks, Call call, void* context);
   void work(int thread);
-  void take_tasks(uint32_t loop, int thread);
+  void take_tasks(int thread);
+  void park(uint64_t seen);
 
   const int threads_;
   std::vector<std::thread> workers_;
 
-  // The loop being run. The caller writes it before `next_` names the loop, and not again before
-  // all its tasks are done; a worker trusts what it read once it has claimed a task of the same
-  // loop.
+  // The loop in progress: its number and the next task to hand out, in one word, so that a task can
+  // only be taken from the loop whose fields below were read (compare-and-swap). Between loops the
+  // word says that nothing is left.
+  alignas(64) std::atomic<uint64_t> next_{0};
   std::atomic<Call> call_{nullptr};
   std::atomic<void*> context_{nullptr};
   std::atomic<uint32_t> tasks_{0};
 
-  // Loop number (high half) and next task (low half) in one word, so that a worker that comes late
-  // can never take a task of a loop it does not know. The caller waits for tasks, not for workers:
-  // one that the system keeps from running holds nobody up.
-  alignas(64) std::atomic<uint64_t> next_{0};
-  alignas(64) std::atomic<uint32_t> done_{0};
-  alignas(64) std::atomic<bool> stopping_{false};
-  std::atomic<int> parked_{0};
+  alignas(64) std::atomic<uint32_t> finished_{0};  // tasks of this loop
+  alignas(64) std::atomic<int> parked_{0};
+  std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::condition_variable wake_;
 };

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <cstring>
+
 namespace tinyvllm {
 namespace {
 
@@ -63,6 +65,14 @@ size_t utf8_incomplete_suffix(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
+    // Most text is ASCII: eight bytes at a time while no high bit is set.
+    uint64_t word = 0;
+    while (at + sizeof word <= text.size()) {
+      std::memcpy(&word, text.data() + at, sizeof word);
+      if ((word & 0x8080808080808080u) != 0) break;
+      at += sizeof word;
+    }
+    if (at == text.size()) break;
     const int length = utf8_sequence_length(text.substr(at));
     if (length == 0) return false;
     at += static_cast<size_t>(length);

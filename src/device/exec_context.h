@@ -10,6 +10,7 @@
 #include "core/kv.h"
 #include "device/arena.h"
 #include "device/device.h"
+#include "telemetry/ledger.h"
 
 namespace tinyvllm {
 
@@ -21,6 +22,8 @@ struct ExecContext {
   // Ops check shapes, take their scratch and return: measures the arena before there is one.
   bool dry_run = false;
   int layer = -1;  // being computed; -1 outside the layers
+  Phase phase = Phase::kPrefill;
+  Ledger* ledger = nullptr;  // null: nobody is watching
 
   Tensor tensor(int64_t rows, int64_t cols) {
     return tensor(rows, cols, device.activation_dtype());

@@ -66,6 +66,7 @@ Status add_part(Part part, ModelContents& contents) {
                    "' is in another part already");
     }
   }
+  part.file->prefer_huge_pages();
   contents.weight_files.push_back(std::move(part.file));
   return Status();
 }

@@ -159,6 +159,7 @@ Status add_weights(const fs::path& path, ModelContents& contents, Expect expect)
     tensor.file = static_cast<int>(contents.weight_files.size());
     CHECK(contents.weights.insert(std::move(tensor))) << "a file has each name once, and one file";
   }
+  file->prefer_huge_pages();
   contents.weight_files.push_back(std::move(file));
   return Status();
 }

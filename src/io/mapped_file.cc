@@ -55,6 +55,11 @@ Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path) {
   return std::unique_ptr<MappedFile>(new MappedFile(path, static_cast<const char*>(data), size));
 }
 
+void MappedFile::prefer_huge_pages() const {
+  // Advice: a kernel without huge pages for files says no, and nothing is lost.
+  if (data_ != nullptr) (void)::madvise(const_cast<char*>(data_), size_, MADV_HUGEPAGE);
+}
+
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
 }

@@ -20,6 +20,12 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
+  // For weights: asks for 2 MiB pages. On ext4 under Linux 6.18 (`tinyvllm bench files`) the first
+  // read of a file took 20–30% less time, and reading it through a new map 25% less. Readahead
+  // (MADV_WILLNEED) gave nothing beside what the kernel does for a reader that goes front to back,
+  // and would push out other pages for a file larger than memory.
+  void prefer_huge_pages() const;
+
   const std::string& path() const { return path_; }
   std::string_view bytes() const { return {data_, size_}; }
   uint64_t size() const { return size_; }

@@ -1,9 +1,43 @@
 #include "ops/attention.h"
 
+#include <algorithm>
+
 #include "ops/cpu/kv_layout.h"
 #include "ops/cpu/ops.h"
+#include "ops/op_scope.h"
 
 namespace tinyvllm::ops {
+namespace {
+
+// Each sequence's K and V are read once, however many of its tokens ask; a token multiplies with
+// what it sees.
+OpCall describe(const AttentionParams& params, const Batch& batch, const KvSpec& spec,
+                const Tensor& q, const Tensor& y) {
+  double read = 0;
+  double seen = 0;
+  for (int s = 0; s < batch.sizes.num_sequences; ++s) {
+    const int begin = batch.query_offsets()[s];
+    const int end = batch.query_offsets()[s + 1];
+    if (begin == end) continue;
+    const auto window = [&](int position) {
+      return spec.window > 0 ? std::min(position + 1, spec.window) : position + 1;
+    };
+    read += window(batch.positions()[begin]) + (end - begin - 1);
+    for (int t = begin; t < end; ++t) seen += window(batch.positions()[t]);
+  }
+  const double width = spec.k_dim + spec.v_dim;
+  return OpCall{
+      .op = "attention",
+      .dtype = spec.dtype,
+      .rows = q.rows,
+      .out = y.cols,
+      .in = static_cast<int64_t>(seen),
+      .bytes = read * spec.kv_heads * width * static_cast<double>(row_bytes(spec.dtype, 1)) +
+               bytes_of(q) + bytes_of(y),
+      .flops = 2 * seen * params.heads * width};
+}
+
+}  // namespace
 
 void attention(ExecContext& ctx, const AttentionParams& params, const Batch& batch,
                const KvLayer& layer, const Tensor& q, const Tensor& y) {
@@ -13,6 +47,7 @@ void attention(ExecContext& ctx, const AttentionParams& params, const Batch& bat
         q.cols == params.heads * spec.k_dim && y.cols == params.heads * spec.v_dim)
       << params.heads << " heads from [" << q.rows << ", " << q.cols << "] to [" << y.rows << ", "
       << y.cols << "]";
+  const OpScope scope(ctx, [&] { return describe(params, batch, spec, q, y); });
   cpu::attention(ctx, params, batch, layer, q, y);
 }
 

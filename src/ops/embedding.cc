@@ -1,6 +1,7 @@
 #include "ops/embedding.h"
 
 #include "ops/cpu/ops.h"
+#include "ops/op_scope.h"
 #include "ops/reference/dequantize.h"
 
 namespace tinyvllm::ops {
@@ -21,6 +22,15 @@ void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float s
   CHECK(x.dtype == DType::kF32 && x.rows == batch.sizes.num_tokens && x.cols == e.table.shape[1])
       << "embedding of " << batch.sizes.num_tokens << " tokens, width " << e.table.shape[1]
       << ", into [" << x.rows << ", " << x.cols << "]";
+  const OpScope scope(ctx, [&] {
+    const double read = static_cast<double>(row_bytes(e.table.dtype, x.cols));
+    return OpCall{.op = "embedding",
+                  .dtype = e.table.dtype,
+                  .rows = x.rows,
+                  .out = x.cols,
+                  .in = e.table.shape[0],
+                  .bytes = read * static_cast<double>(x.rows) + bytes_of(x)};
+  });
   if (!ctx.dry_run) cpu::embedding(ctx, e, batch, scale, x);
 }
 
@@ -29,6 +39,10 @@ void gather_logit_rows(ExecContext& ctx, const Batch& batch, const Tensor& x, co
         x.dtype == y.dtype)
       << batch.sizes.num_logits << " of " << batch.sizes.num_tokens << " rows from [" << x.rows
       << ", " << x.cols << "] to [" << y.rows << ", " << y.cols << "]";
+  const OpScope scope(ctx, [&] {
+    return OpCall{
+        .op = "gather", .rows = y.rows, .out = y.cols, .in = x.cols, .bytes = 2 * bytes_of(y)};
+  });
   if (!ctx.dry_run) cpu::gather_logit_rows(ctx, batch, x, y);
 }
 

@@ -2,6 +2,7 @@
 
 #include "ops/cpu/ops.h"
 #include "ops/linear_weights.h"
+#include "ops/op_scope.h"
 #include "ops/reference/dequantize.h"
 
 namespace tinyvllm::ops {
@@ -35,8 +36,8 @@ Status check_parts(const LinearParts& parts) {
   return Status();
 }
 
-void run(ExecContext& ctx, const Norm* norm, const Linear& w, cpu::Epilogue epilogue,
-         const Tensor& x, const Tensor& y) {
+void run(ExecContext& ctx, const char* op, const Norm* norm, const Linear& w,
+         cpu::Epilogue epilogue, const Tensor& x, const Tensor& y) {
   const bool gated = epilogue == cpu::Epilogue::kSiluGate || epilogue == cpu::Epilogue::kGeluGate;
   CHECK(ctx.device.kind() == DeviceKind::kCpu) << "linear on " << ctx.device.name();
   CHECK(x.dtype == DType::kF32 && y.dtype == DType::kF32) << "linear of float activations";
@@ -44,6 +45,17 @@ void run(ExecContext& ctx, const Norm* norm, const Linear& w, cpu::Epilogue epil
       << "linear [" << w.out() << ", " << w.in() << "] from [" << x.rows << ", " << x.cols
       << "] to [" << y.rows << ", " << y.cols << "]";
   CHECK(norm == nullptr || norm->width == w.in()) << "norm of " << norm->width << " before linear";
+  const OpScope scope(ctx, [&] {
+    const double written = bytes_of(y) * (epilogue == cpu::Epilogue::kAdd ? 2 : 1);
+    return OpCall{.op = op,
+                  .dtype = w.weights().dtype,
+                  .rows = x.rows,
+                  .out = w.out(),
+                  .in = w.in(),
+                  .bytes = static_cast<double>(w.bytes()) + bytes_of(x) + written,
+                  .flops = 2.0 * static_cast<double>(x.rows) * static_cast<double>(w.out()) *
+                           static_cast<double>(w.in())};
+  });
   cpu::linear(ctx, norm, w, epilogue, x, y);
 }
 
@@ -70,21 +82,21 @@ Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& 
 }
 
 void linear(ExecContext& ctx, const Linear& w, const Tensor& x, const Tensor& y) {
-  run(ctx, nullptr, w, cpu::Epilogue::kStore, x, y);
+  run(ctx, "linear", nullptr, w, cpu::Epilogue::kStore, x, y);
 }
 void linear_add(ExecContext& ctx, const Linear& w, const Tensor& x, const Tensor& y) {
-  run(ctx, nullptr, w, cpu::Epilogue::kAdd, x, y);
+  run(ctx, "linear_add", nullptr, w, cpu::Epilogue::kAdd, x, y);
 }
 void norm_linear(ExecContext& ctx, const Norm& n, const Linear& w, const Tensor& x,
                  const Tensor& y) {
-  run(ctx, &n, w, cpu::Epilogue::kStore, x, y);
+  run(ctx, "norm_linear", &n, w, cpu::Epilogue::kStore, x, y);
 }
 void norm_linear_gated(ExecContext& ctx, const Norm& n, const Linear& w, Gate gate, const Tensor& x,
                        const Tensor& y) {
-  run(ctx, &n, w, epilogue_of(gate), x, y);
+  run(ctx, "norm_linear_gated", &n, w, epilogue_of(gate), x, y);
 }
 void linear_gated(ExecContext& ctx, const Linear& w, Gate gate, const Tensor& x, const Tensor& y) {
-  run(ctx, nullptr, w, epilogue_of(gate), x, y);
+  run(ctx, "linear_gated", nullptr, w, epilogue_of(gate), x, y);
 }
 
 }  // namespace tinyvllm::ops

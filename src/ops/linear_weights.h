@@ -11,6 +11,7 @@ struct Linear::Weights {
   int64_t in = 0;
   int64_t out = 0;
   size_t bytes = 0;
+  DType dtype = DType::kF32;  // of the first part
 };
 
 }  // namespace tinyvllm::ops

@@ -1,6 +1,7 @@
 #include "ops/norm.h"
 
 #include "ops/cpu/ops.h"
+#include "ops/op_scope.h"
 #include "ops/reference/dequantize.h"
 
 namespace tinyvllm::ops {
@@ -24,6 +25,17 @@ Result<Buffer> floats(Device& device, const TensorView& view, float offset) {
   reference::dequantize(view.dtype, view.data, n, values);
   for (int64_t i = 0; i < n; ++i) values[i] += offset;
   return buffer;
+}
+
+// What a norm of x into y must move and do; `moved` counts further reads and writes of x.
+OpCall describe(const char* op, const Tensor& x, double moved) {
+  const double elements = static_cast<double>(x.rows) * static_cast<double>(x.cols);
+  return OpCall{.op = op,
+                .rows = x.rows,
+                .out = x.cols,
+                .in = x.cols,
+                .bytes = moved * bytes_of(x) + static_cast<double>(row_bytes(x.dtype, x.cols)),
+                .flops = 4 * elements};
 }
 
 void check(const ExecContext& ctx, const Tensor& x, const Tensor& y, int64_t width) {
@@ -53,17 +65,20 @@ Result<Norm> make_norm(Device& device, NormKind kind, float eps, const TensorVie
 
 void norm(ExecContext& ctx, const Norm& norm, const Tensor& x, const Tensor& y) {
   check(ctx, x, y, norm.width);
+  const OpScope scope(ctx, [&] { return describe("norm", x, 2); });
   if (!ctx.dry_run) cpu::norm(ctx, norm, x, y);
 }
 
 void norm_add(ExecContext& ctx, const Norm& norm, const Tensor& y, const Tensor& x) {
   check(ctx, y, x, norm.width);
+  const OpScope scope(ctx, [&] { return describe("norm_add", x, 3); });
   cpu::norm_add(ctx, norm, y, x);
 }
 
 void head_norm(ExecContext& ctx, const Norm& norm, const Tensor& x) {
   CHECK(norm.width > 0 && x.cols % norm.width == 0)
       << x.cols << " columns in heads of " << norm.width;
+  const OpScope scope(ctx, [&] { return describe("head_norm", x, 2); });
   if (!ctx.dry_run) cpu::head_norm(ctx, norm, x);
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/cpu/ops.h"
+#include "ops/op_scope.h"
 
 namespace tinyvllm::ops {
 
@@ -30,6 +31,17 @@ void rope_kv_write(ExecContext& ctx, const Rope& rope, const Batch& batch, const
         k.cols == spec.kv_heads * spec.k_dim && v.cols == spec.kv_heads * spec.v_dim)
       << tokens << " tokens, k [" << k.rows << ", " << k.cols << "], v [" << v.rows << ", "
       << v.cols << "]";
+  const OpScope scope(ctx, [&] {
+    const double stored = static_cast<double>(row_bytes(spec.dtype, k.cols + v.cols));
+    return OpCall{
+        .op = "rope_kv_write",
+        .dtype = spec.dtype,
+        .rows = tokens,
+        .out = k.cols + v.cols,
+        .in = q.cols + k.cols + v.cols,
+        .bytes = 2 * bytes_of(q) + bytes_of(k) + bytes_of(v) + tokens * stored,
+        .flops = 3.0 * static_cast<double>(tokens) * static_cast<double>(q.cols + k.cols)};
+  });
   if (!ctx.dry_run) cpu::rope_kv_write(ctx, rope, batch, layer, q, k, v);
 }
 

@@ -113,6 +113,16 @@ TEST(ThreadPool, RunsEveryTaskOnce) {
   }
 }
 
+TEST(ThreadPool, ManyShortLoopsInARow) {
+  ThreadPool pool(8);  // more threads than cores: workers arrive late, or not at all
+  for (int64_t round = 0; round < 20000; ++round) {
+    const int64_t tasks = 1 + round % 13;
+    std::atomic<int64_t> sum{0};
+    pool.parallel_for(tasks, [&, round](int64_t task, int) { sum += round + task; });
+    ASSERT_EQ(sum.load(), tasks * round + tasks * (tasks - 1) / 2);
+  }
+}
+
 TEST(ThreadPool, WakesAfterParking) {
   ThreadPool pool(2);
   for (int round = 0; round < 3; ++round) {

@@ -9,7 +9,9 @@
 namespace tinyvllm::ops {
 
 inline const std::vector<DType> kWeightTypes = {
-    DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
+    DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ8_0, DType::kQ4_0,
+    DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ2_K, DType::kQ3_K,
+    DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
 };
 
 struct NormCase {
@@ -28,6 +30,29 @@ struct LinearCase {
 inline const std::vector<LinearCase> kLinearCases = {
     {0, 8, 32},  {1, 1, 1},     {1, 8, 32},     {2, 9, 33},    {3, 7, 64},
     {5, 24, 31}, {1, 576, 576}, {7, 100, 1536}, {65, 17, 256}, {1, 3, 8192},
+};
+
+// Shapes that models are made of, and batch sizes, to measure.
+struct LinearShape {
+  int64_t out;
+  int64_t in;
+};
+inline const std::vector<LinearShape> kModelLinears = {
+    {3072, 576},   {576, 1536},  {49152, 576},  // SmolLM2-135M: gate and up, down, head
+    {11264, 2048}, {2048, 5632},                // TinyLlama-1.1B: gate and up, down
+};
+inline const std::vector<int64_t> kTokenCounts = {1, 4, 16, 128, 512};
+
+struct AttentionShape {
+  int heads;
+  int kv_heads;
+  int head_dim;
+  int cached;
+  int queries;
+};
+inline const std::vector<AttentionShape> kModelAttentions = {
+    {9, 3, 64, 127, 1},   {9, 3, 64, 0, 128},  {9, 3, 64, 0, 512},  {32, 4, 64, 127, 1},
+    {32, 4, 64, 4095, 1}, {32, 4, 64, 0, 128}, {32, 4, 64, 0, 512},
 };
 
 struct AttentionCase {

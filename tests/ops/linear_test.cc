@@ -12,7 +12,10 @@
 namespace tinyvllm::ops {
 namespace {
 
-int activation_block(DType dtype) { return is_quantized(dtype) ? 32 : 0; }
+// Columns of activations that share a scale; 0 where they stay floats.
+int activation_block(DType dtype) {
+  return is_quantized(dtype) ? dtype_info(dtype).block_elements : 0;
+}
 
 int64_t whole_blocks(DType dtype, int64_t in) {
   const int block = dtype_info(dtype).block_elements;

@@ -12,8 +12,9 @@ namespace tinyvllm::ops::cpu {
 // Rows of a linear are computed 8 at a time: one row per lane for the interleaved types.
 constexpr int kRowGroup = 8;
 
-// 32 activations as int8: x ≈ scale · q. `sum` of the q serves weights with an offset, scaled_sum
-// (= scale · sum) those with a minimum.
+// Activations as int8, x ≈ scale · q, in the forms that weights want them.
+// 32 columns: `sum` of the q serves weights with an offset, scaled_sum (= scale · sum) those with a
+// minimum.
 struct Q8Block {
   float scale;
   float scaled_sum;
@@ -21,6 +22,19 @@ struct Q8Block {
   int32_t unused;
   int8_t q[32];
 };
+// 32 columns in 16 bits, for weights that need all 8 bits themselves.
+struct Q8WideBlock {
+  float scale;
+  int16_t q[32];
+};
+// 256 columns with one scale; sums of each 16 and each 32.
+struct Q8KBlock {
+  float scale;
+  int16_t sums16[16];
+  int16_t sums32[8];
+  int8_t q[256];
+};
+using QuantizeKernel = void (*)(const float* x, int64_t n, void* blocks);
 
 // One group of 8 rows times `tokens` rows of activations.
 struct LinearTile {
@@ -28,7 +42,7 @@ struct LinearTile {
   int64_t row_bytes;    // of rows used as they lie
   int rows;             // 1..8 valid ones, likewise; interleaved groups are padded to 8
   int64_t k;
-  const void* x;     // [tokens] rows of Q8Block or of float
+  const void* x;     // [tokens] rows of the form that the weights want
   int64_t x_stride;  // bytes from one to the next
   int64_t tokens;
   float* y;          // [tokens, 8]
@@ -66,9 +80,11 @@ struct Kernels {
   void (*layer_norm)(const float* x, const float* w, const float* b, float eps, int64_t n,
                      float* y);
 
-  void (*quantize_q8)(const float* x, int64_t n, Q8Block* q);  // n a multiple of 32
-  LinearKernel (*linear)(DType weights);                       // null: no kernel for that type
-  GateKernel silu_gate;                                        // y = silu(g) · u
+  QuantizeKernel quantize_q8;
+  QuantizeKernel quantize_q8_wide;
+  QuantizeKernel quantize_q8_k;
+  LinearKernel (*linear)(DType weights);  // null: no kernel for that type
+  GateKernel silu_gate;                   // y = silu(g) · u
   GateKernel gelu_gate;
 
   // Cosines and sines of position · frequency, times magnitude.
@@ -80,6 +96,12 @@ struct Kernels {
 
   void (*attend_f16)(const AttentionTile& tile);
   void (*attend_f32)(const AttentionTile& tile);
+
+  // The machine's limits (limits.h).
+  int64_t (*read_forward)(const void* data, int64_t bytes);
+  int64_t (*read_prefetched)(const void* data, int64_t bytes);
+  float (*multiply_add)(int64_t rounds, float seed);       // 192 operations a round
+  int64_t (*multiply_bytes)(int64_t rounds, int8_t seed);  // 512
 };
 
 }  // namespace tinyvllm::ops::cpu

@@ -14,52 +14,64 @@ constexpr int64_t kTokenChunk = 64;      // tokens of a tile's results: 2 KB
 constexpr int64_t kTasksPerThread = 8;   // enough that the slowest thread's last task is short
 constexpr int64_t kMinTaskWork = 16384;  // products below which a task costs more than it brings
 
-// The input in the forms that the parts' kernels read.
+// The input in the forms that the parts' kernels read; null where nobody asks.
 struct Activations {
-  const float* rows = nullptr;
-  int64_t row_stride = 0;  // elements
-  const Q8Block* blocks = nullptr;
-  int64_t blocks_per_row = 0;
+  std::array<const char*, kForms> rows{};
+  std::array<int64_t, kForms> stride{};  // bytes
+};
+
+struct FormInfo {
+  int64_t columns;  // of a block
+  size_t bytes;
+  QuantizeKernel Kernels::*quantize;
+};
+constexpr FormInfo kFormInfo[kForms] = {
+    {1, sizeof(float), nullptr},
+    {32, sizeof(Q8Block), &Kernels::quantize_q8},
+    {32, sizeof(Q8WideBlock), &Kernels::quantize_q8_wide},
+    {256, sizeof(Q8KBlock), &Kernels::quantize_q8_k},
 };
 
 const LinearWeights& weights_of(const Linear& w) {
   return static_cast<const LinearWeights&>(w.weights());
 }
 
-template <class Predicate>
-bool any_part(const LinearWeights& w, Predicate&& predicate) {
-  return std::any_of(w.parts.begin(), w.parts.end(), predicate);
-}
-
-// Normalises and quantizes, as far as wanted; returns nothing usable in a dry run.
+// Normalises and quantizes, as far as wanted. A dry run only takes the memory.
 Activations prepare(ExecContext& ctx, const Norm* norm, const LinearWeights& w, const Tensor& x) {
-  const bool wants_blocks = any_part(w, [](const LinearPart& p) { return p.interleaved; });
-  const bool wants_rows = any_part(w, [](const LinearPart& p) { return !p.interleaved; });
-  Activations a{static_cast<const float*>(x.data), x.stride, nullptr, x.cols / 32};
-  Tensor normed;
-  if (norm != nullptr) normed = ctx.tensor(wants_rows ? x.rows : ctx.pool.size(), x.cols);
-  Q8Block* blocks = nullptr;
-  if (wants_blocks) {
-    const auto count = static_cast<size_t>(x.rows * a.blocks_per_row);
-    blocks = static_cast<Q8Block*>(ctx.arena.take(count * sizeof(Q8Block)));
+  std::array<bool, kForms> wanted{};
+  for (const LinearPart& part : w.parts) wanted[static_cast<size_t>(part.form)] = true;
+  Activations a;
+  std::array<char*, kForms> memory{};
+  bool quantized = false;
+  for (size_t form = 1; form < kForms; ++form) {
+    if (!wanted[form]) continue;
+    quantized = true;
+    const FormInfo& info = kFormInfo[form];
+    a.stride[form] = x.cols / info.columns * static_cast<int64_t>(info.bytes);
+    a.rows[form] = memory[form] =
+        static_cast<char*>(ctx.arena.take(static_cast<size_t>(x.rows * a.stride[form])));
   }
-  if (ctx.dry_run || (norm == nullptr && !wants_blocks)) return a;
+  // Rows that only quantizers look at are normalised into one buffer per thread.
+  const bool keep = wanted[0];
+  Tensor source = x;
+  if (norm != nullptr) source = ctx.tensor(keep ? x.rows : ctx.pool.size(), x.cols);
+  a.rows[0] = static_cast<const char*>(source.data);
+  a.stride[0] = source.stride * static_cast<int64_t>(sizeof(float));
+  if (ctx.dry_run || (norm == nullptr && !quantized)) return a;
 
   const Kernels& k = kernels(ctx.device);
   ctx.pool.parallel_for(x.rows, [&](int64_t r, int thread) {
     const float* row = x.f32() + r * x.stride;
     if (norm != nullptr) {
-      float* to = normed.f32() + (wants_rows ? r : thread) * normed.stride;
+      float* to = source.f32() + (keep ? r : thread) * source.stride;
       norm_row(ctx, *norm, row, to);
       row = to;
     }
-    if (wants_blocks) k.quantize_q8(row, x.cols, blocks + r * a.blocks_per_row);
+    for (size_t form = 1; form < kForms; ++form) {
+      if (!wanted[form]) continue;
+      (k.*kFormInfo[form].quantize)(row, x.cols, memory[form] + r * a.stride[form]);
+    }
   });
-  a.blocks = blocks;
-  if (norm != nullptr) {
-    a.rows = normed.f32();
-    a.row_stride = normed.stride;
-  }
   return a;
 }
 
@@ -71,13 +83,9 @@ void multiply(const LinearPart& part, int64_t k, int64_t group, const Activation
   t.row_bytes = part.group_bytes / kRowGroup;
   t.rows = static_cast<int>(std::min<int64_t>(kRowGroup, part.rows - group * kRowGroup));
   t.k = k;
-  if (part.interleaved) {
-    t.x = a.blocks + token * a.blocks_per_row;
-    t.x_stride = a.blocks_per_row * static_cast<int64_t>(sizeof(Q8Block));
-  } else {
-    t.x = a.rows + token * a.row_stride;
-    t.x_stride = a.row_stride * static_cast<int64_t>(sizeof(float));
-  }
+  const auto form = static_cast<size_t>(part.form);
+  t.x = a.rows[form] + token * a.stride[form];
+  t.x_stride = a.stride[form];
   t.tokens = tokens;
   t.y = tile;
   t.y_stride = stride;

@@ -9,15 +9,20 @@
 
 namespace tinyvllm::ops::cpu {
 
+// The forms in which activations are multiplied (kernels.h).
+enum class Form { kFloat, kQ8, kQ8Wide, kQ8K };
+constexpr int kForms = 4;
+
 struct LinearPart {
   DType dtype = DType::kF32;
+  Form form = Form::kFloat;  // of the activations
   LinearKernel kernel = nullptr;
   int64_t row_begin = 0;  // in the linear's result
   int64_t rows = 0;
   const char* data = nullptr;
   int64_t group_bytes = 0;  // from one group of 8 rows to the next
-  bool interleaved = false;
 
+  bool interleaved() const { return form != Form::kFloat; }
   int64_t groups() const { return (rows + kRowGroup - 1) / kRowGroup; }
 };
 

@@ -13,6 +13,12 @@ namespace {
 // Groups that one task packs: a few hundred kilobytes of a usual row.
 constexpr int64_t kGroupsPerTask = 16;
 
+Form form_for(DType weights) {
+  if (!is_quantized(weights)) return Form::kFloat;
+  if (dtype_info(weights).block_elements == 256) return Form::kQ8K;
+  return weights == DType::kQ8_0 ? Form::kQ8Wide : Form::kQ8;
+}
+
 void pack(ThreadPool& pool, const TensorView& view, LinearPart& part, char* to) {
   const int64_t k = view.shape[1];
   const auto* from = static_cast<const char*>(view.data);
@@ -53,6 +59,7 @@ Result<Buffer> make_bias(Device& device, const LinearParts& parts, int64_t out) 
 Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& parts) {
   auto weights = std::make_unique<LinearWeights>();
   weights->in = parts.weights.front().shape[1];
+  weights->dtype = parts.weights.front().dtype;
   size_t packed_bytes = 0;
   for (const TensorView& view : parts.weights) {
     LinearPart part;
@@ -65,13 +72,13 @@ Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& 
     part.row_begin = weights->out;
     part.rows = view.shape[0];
     const size_t interleaved = interleaved_bytes(view.dtype, weights->in);
-    part.interleaved = interleaved != 0;
+    part.form = form_for(view.dtype);
     part.group_bytes = static_cast<int64_t>(
-        part.interleaved ? interleaved : row_bytes(view.dtype, weights->in) * kRowGroup);
+        part.interleaved() ? interleaved : row_bytes(view.dtype, weights->in) * kRowGroup);
     part.data = static_cast<const char*>(view.data);
     const size_t bytes = static_cast<size_t>(part.groups()) * interleaved;
     packed_bytes += bytes;
-    weights->bytes += part.interleaved ? bytes : view.bytes();
+    weights->bytes += part.interleaved() ? bytes : view.bytes();
     weights->out += part.rows;
     weights->parts.push_back(part);
   }
@@ -81,7 +88,7 @@ Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& 
   auto* to = static_cast<char*>(weights->packed.data());
   for (size_t i = 0; i < parts.weights.size(); ++i) {
     LinearPart& part = weights->parts[i];
-    if (!part.interleaved) continue;
+    if (!part.interleaved()) continue;
     pack(pool, parts.weights[i], part, to);
     to += part.groups() * part.group_bytes;
     if (parts.from_file) drop_pages(parts.weights[i]);

@@ -9,7 +9,9 @@ namespace tinyvllm::ops::cpu::TINYVLLM_ISA {
 void rms_norm(const float* x, const float* w, float eps, int64_t n, float* y);
 void layer_norm(const float* x, const float* w, const float* b, float eps, int64_t n, float* y);
 
-void quantize_q8(const float* x, int64_t n, Q8Block* q);
+void quantize_q8(const float* x, int64_t n, void* to);
+void quantize_q8_wide(const float* x, int64_t n, void* to);
+void quantize_q8_k(const float* x, int64_t n, void* to);
 LinearKernel linear_interleaved(DType weights);
 LinearKernel linear_rows(DType weights);
 void silu_gate(const float* g, const float* u, int64_t n, float* y);
@@ -23,5 +25,10 @@ void to_f16(const float* x, int64_t n, uint16_t* y);
 
 void attend_f16(const AttentionTile& tile);
 void attend_f32(const AttentionTile& tile);
+
+int64_t read_forward(const void* data, int64_t bytes);
+int64_t read_prefetched(const void* data, int64_t bytes);
+float multiply_add(int64_t rounds, float seed);
+int64_t multiply_bytes(int64_t rounds, int8_t seed);
 
 }  // namespace tinyvllm::ops::cpu::TINYVLLM_ISA

@@ -20,10 +20,19 @@ namespace {
 
 #define TINYVLLM_INLINE __attribute__((always_inline)) inline
 
+// Before a loop: unrolls it, so that arrays indexed by its variable live in registers.
+#if defined(__clang__)
+#define TINYVLLM_UNROLL(n) _Pragma("unroll")
+#else
+#define TINYVLLM_PRAGMA(text) _Pragma(#text)
+#define TINYVLLM_UNROLL(n) TINYVLLM_PRAGMA(GCC unroll n)
+#endif
+
 constexpr int kLanes = 8;
 using F32x8 = float __attribute__((vector_size(32)));
 using I32x8 = int32_t __attribute__((vector_size(32)));
 using I16x16 = int16_t __attribute__((vector_size(32)));
+using U16x16 = uint16_t __attribute__((vector_size(32)));
 using I8x32 = int8_t __attribute__((vector_size(32)));
 using U8x32 = uint8_t __attribute__((vector_size(32)));
 
@@ -57,6 +66,10 @@ TINYVLLM_INLINE void store_n(float* to, F32x8 v, int64_t n) {
 TINYVLLM_INLINE F32x8 select(I32x8 mask, F32x8 a, F32x8 b) {
   return (F32x8)((mask & (I32x8)a) | (~mask & (I32x8)b));
 }
+// Even elements of a, odd elements of b.
+TINYVLLM_INLINE I16x16 blend_odd(I16x16 a, I16x16 b) {
+  return (I16x16)(((I32x8)a & 0xFFFF) | ((I32x8)b & ~0xFFFF));
+}
 TINYVLLM_INLINE F32x8 to_float(I32x8 v) { return __builtin_convertvector(v, F32x8); }
 
 // Sum and maximum of the lanes, as a tree: ((0+4)+(2+6)) + ((1+5)+(3+7)).
@@ -67,6 +80,13 @@ TINYVLLM_INLINE float sum(F32x8 v) {
 }
 
 #if defined(__AVX2__)
+
+// Computes a sum here and now, in the order written: compilers like to turn a chain of integer
+// additions into a tree, whose many leaves then do not fit the registers.
+template <class Vector>
+TINYVLLM_INLINE void pin(Vector& v) {
+  asm("" : "+x"(v));
+}
 
 TINYVLLM_INLINE F32x8 fma(F32x8 a, F32x8 b, F32x8 c) { return _mm256_fmadd_ps(a, b, c); }
 TINYVLLM_INLINE F32x8 max(F32x8 a, F32x8 b) { return _mm256_max_ps(a, b); }
@@ -85,12 +105,6 @@ TINYVLLM_INLINE F32x8 load_bf16(const void* from) {
   return (F32x8)_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16);
 }
 
-// Four bytes, repeated 8 times.
-TINYVLLM_INLINE I8x32 splat4(const int8_t* from) {
-  int32_t word;
-  memcpy(&word, from, sizeof word);
-  return (I8x32)_mm256_set1_epi32(word);
-}
 // Pairs a[2i]·b[2i] + a[2i+1]·b[2i+1]. Callers stay clear of the saturation at 32767.
 TINYVLLM_INLINE I16x16 dot2(U8x32 a, I8x32 b) {
   return (I16x16)_mm256_maddubs_epi16((__m256i)a, (__m256i)b);
@@ -98,16 +112,31 @@ TINYVLLM_INLINE I16x16 dot2(U8x32 a, I8x32 b) {
 TINYVLLM_INLINE I32x8 dot2(I16x16 a, I16x16 b) {
   return (I32x8)_mm256_madd_epi16((__m256i)a, (__m256i)b);
 }
-TINYVLLM_INLINE U8x32 shift_right4(U8x32 v) {
-  return (U8x32)_mm256_and_si256(_mm256_srli_epi16((__m256i)v, 4), _mm256_set1_epi8(15));
+// Sums of neighbours: a0+a1, a2+a3, b0+b1, b2+b3, a4+a5, a6+a7, b4+b5, b6+b7.
+TINYVLLM_INLINE I32x8 add_pairs(I32x8 a, I32x8 b) {
+  return (I32x8)_mm256_hadd_epi32((__m256i)a, (__m256i)b);
 }
-TINYVLLM_INLINE U8x32 magnitude(I8x32 v) { return (U8x32)_mm256_abs_epi8((__m256i)v); }
-// b with the sign of a (zero where a is zero).
-TINYVLLM_INLINE I8x32 with_sign(I8x32 b, I8x32 a) {
-  return (I8x32)_mm256_sign_epi8((__m256i)b, (__m256i)a);
+// 16 signed bytes as 16-bit numbers.
+TINYVLLM_INLINE I16x16 widen(const void* bytes) {
+  return (I16x16)_mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(bytes)));
+}
+TINYVLLM_INLINE I16x16 widen_unsigned(const void* bytes) {
+  return (I16x16)_mm256_cvtepu8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(bytes)));
+}
+// Byte i of 8, in both 16-bit halves of lane i.
+TINYVLLM_INLINE I16x16 spread_unsigned(const uint8_t* bytes) {
+  const __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes)));
+  return (I16x16)_mm256_or_si256(v, _mm256_slli_epi32(v, 16));
+}
+TINYVLLM_INLINE I16x16 spread_signed(const uint8_t* bytes) {
+  const __m256i v = _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes)));
+  return (I16x16)_mm256_blend_epi16(v, _mm256_slli_epi32(v, 16), 0xAA);
 }
 
 #else
+
+template <class Vector>
+TINYVLLM_INLINE void pin(Vector&) {}
 
 TINYVLLM_INLINE F32x8 fma(F32x8 a, F32x8 b, F32x8 c) { return a * b + c; }
 TINYVLLM_INLINE F32x8 max(F32x8 a, F32x8 b) { return select(a > b, a, b); }
@@ -142,11 +171,6 @@ TINYVLLM_INLINE F32x8 load_bf16(const void* from) {
   return v;
 }
 
-TINYVLLM_INLINE I8x32 splat4(const int8_t* from) {
-  int32_t word;
-  memcpy(&word, from, sizeof word);
-  return (I8x32)splat_i32(word);
-}
 TINYVLLM_INLINE I16x16 dot2(U8x32 a, I8x32 b) {
   I16x16 v;
   for (int i = 0; i < 16; ++i) {
@@ -159,17 +183,48 @@ TINYVLLM_INLINE I32x8 dot2(I16x16 a, I16x16 b) {
   for (int i = 0; i < 8; ++i) v[i] = a[2 * i] * b[2 * i] + a[2 * i + 1] * b[2 * i + 1];
   return v;
 }
-TINYVLLM_INLINE U8x32 shift_right4(U8x32 v) { return v >> 4; }
-TINYVLLM_INLINE U8x32 magnitude(I8x32 v) {
-  const I8x32 negative = v < 0;
-  return (U8x32)((v ^ negative) - negative);
+TINYVLLM_INLINE I32x8 add_pairs(I32x8 a, I32x8 b) {
+  return I32x8{a[0] + a[1], a[2] + a[3], b[0] + b[1], b[2] + b[3],
+               a[4] + a[5], a[6] + a[7], b[4] + b[5], b[6] + b[7]};
 }
-TINYVLLM_INLINE I8x32 with_sign(I8x32 b, I8x32 a) {
-  const I8x32 negative = a < 0;
-  return ((b ^ negative) - negative) & (a != 0);
+TINYVLLM_INLINE I16x16 widen(const void* bytes) {
+  using I8x16 = int8_t __attribute__((vector_size(16)));
+  return __builtin_convertvector(load_as<I8x16>(bytes), I16x16);
+}
+TINYVLLM_INLINE I16x16 widen_unsigned(const void* bytes) {
+  using U8x16 = uint8_t __attribute__((vector_size(16)));
+  return (I16x16) __builtin_convertvector(load_as<U8x16>(bytes), U16x16);
+}
+TINYVLLM_INLINE I16x16 spread_unsigned(const uint8_t* bytes) {
+  I16x16 v;
+  for (int i = 0; i < 16; ++i) v[i] = bytes[i / 2];
+  return v;
+}
+TINYVLLM_INLINE I16x16 spread_signed(const uint8_t* bytes) {
+  I16x16 v;
+  for (int i = 0; i < 16; ++i) v[i] = static_cast<int8_t>(bytes[i / 2]);
+  return v;
 }
 
 #endif
+
+// Four bytes, two or four 16-bit numbers, repeated over a vector.
+TINYVLLM_INLINE I8x32 splat4(const int8_t* from) {
+  int32_t word;
+  memcpy(&word, from, sizeof word);
+  return (I8x32)splat_i32(word);
+}
+TINYVLLM_INLINE I16x16 splat2(const int16_t* from) {
+  int32_t word;
+  memcpy(&word, from, sizeof word);
+  return (I16x16)splat_i32(word);
+}
+TINYVLLM_INLINE I16x16 splat4(const int16_t* from) {
+  using I64x4 = int64_t __attribute__((vector_size(32)));
+  int64_t word;
+  memcpy(&word, from, sizeof word);
+  return (I16x16)I64x4{word, word, word, word};
+}
 
 TINYVLLM_INLINE float max_of(F32x8 v) {
   const F32x8 a = max(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));

@@ -15,6 +15,8 @@ const Kernels kKernels = {
     .rms_norm = rms_norm,
     .layer_norm = layer_norm,
     .quantize_q8 = quantize_q8,
+    .quantize_q8_wide = quantize_q8_wide,
+    .quantize_q8_k = quantize_q8_k,
     .linear = linear,
     .silu_gate = silu_gate,
     .gelu_gate = gelu_gate,
@@ -24,6 +26,10 @@ const Kernels kKernels = {
     .to_f16 = to_f16,
     .attend_f16 = attend_f16,
     .attend_f32 = attend_f32,
+    .read_forward = read_forward,
+    .read_prefetched = read_prefetched,
+    .multiply_add = multiply_add,
+    .multiply_bytes = multiply_bytes,
 };
 
 }  // namespace tinyvllm::ops::cpu::TINYVLLM_ISA

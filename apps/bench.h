@@ -1,0 +1,11 @@
+// The benches behind `tinyvllm bench NAME`, one file each (bench_NAME.cc).
+#pragma once
+
+#include "apps/command.h"
+
+namespace tinyvllm {
+
+void add_bench_files(CLI::App& bench, Action& action);
+void add_bench_ops(CLI::App& bench, Action& action);
+
+}  // namespace tinyvllm

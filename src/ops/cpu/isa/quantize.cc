@@ -1,0 +1,81 @@
+// Activations to int8, once per op: a block's largest magnitude becomes 127. Deterministic and row
+// by row, so a token's quants do not depend on its neighbours.
+#include "ops/cpu/isa/functions.h"
+#include "ops/cpu/isa/simd.h"
+
+namespace tinyvllm::ops::cpu::TINYVLLM_ISA {
+namespace {
+
+TINYVLLM_INLINE float largest(const float* x, int n) {
+  F32x8 top{};
+  for (int i = 0; i < n; i += kLanes) top = max(top, absolute(load(x + i)));
+  return max_of(top);
+}
+TINYVLLM_INLINE F32x8 inverse_scale(float top) { return splat(top > 0 ? 127.0f / top : 0); }
+
+TINYVLLM_INLINE void store_narrow(int8_t* to, I32x8 v) {
+  using I8x8 = int8_t __attribute__((vector_size(8)));
+  const I8x8 narrow = __builtin_convertvector(v, I8x8);
+  memcpy(to, &narrow, sizeof narrow);
+}
+TINYVLLM_INLINE void store_narrow(int16_t* to, I32x8 v) {
+  using I16x8 = int16_t __attribute__((vector_size(16)));
+  const I16x8 narrow = __builtin_convertvector(v, I16x8);
+  memcpy(to, &narrow, sizeof narrow);
+}
+
+// 32 numbers rounded; returns their sum.
+template <class Element>
+TINYVLLM_INLINE int32_t round32(const float* x, F32x8 inverse, Element* q) {
+  I32x8 total{};
+  for (int i = 0; i < 32; i += kLanes) {
+    const I32x8 rounded = to_int(load(x + i) * inverse);
+    total += rounded;
+    store_narrow(q + i, rounded);
+  }
+  int32_t sum = 0;
+  for (int lane = 0; lane < kLanes; ++lane) sum += total[lane];
+  return sum;
+}
+
+}  // namespace
+
+void quantize_q8(const float* x, int64_t n, void* to) {
+  auto* block = static_cast<Q8Block*>(to);
+  for (int64_t i = 0; i < n; i += 32, ++block) {
+    const float top = largest(x + i, 32);
+    block->sum = round32(x + i, inverse_scale(top), block->q);
+    block->scale = top / 127.0f;
+    block->scaled_sum = block->scale * static_cast<float>(block->sum);
+    block->unused = 0;
+  }
+}
+
+void quantize_q8_wide(const float* x, int64_t n, void* to) {
+  auto* block = static_cast<Q8WideBlock*>(to);
+  for (int64_t i = 0; i < n; i += 32, ++block) {
+    const float top = largest(x + i, 32);
+    round32(x + i, inverse_scale(top), block->q);
+    block->scale = top / 127.0f;
+  }
+}
+
+void quantize_q8_k(const float* x, int64_t n, void* to) {
+  auto* block = static_cast<Q8KBlock*>(to);
+  for (int64_t i = 0; i < n; i += 256, ++block) {
+    const float top = largest(x + i, 256);
+    const F32x8 inverse = inverse_scale(top);
+    block->scale = top / 127.0f;
+    for (int s = 0; s < 8; ++s) {
+      const int8_t* q = block->q + 32 * s;
+      const int32_t sum = round32(x + i + 32 * s, inverse, block->q + 32 * s);
+      int32_t half = 0;
+      for (int j = 0; j < 16; ++j) half += q[j];
+      block->sums32[s] = static_cast<int16_t>(sum);
+      block->sums16[2 * s] = static_cast<int16_t>(half);
+      block->sums16[2 * s + 1] = static_cast<int16_t>(sum - half);
+    }
+  }
+}
+
+}  // namespace tinyvllm::ops::cpu::TINYVLLM_ISA
