@@ -264,6 +264,37 @@ class MetaspaceStep : public DecodeStep {
   bool drop_first_;
 };
 
+class SentencePieceStep : public DecodeStep {
+ public:
+  SentencePieceStep(bool strip_first, bool strip_all)
+      : strip_first_(strip_first), strip_all_(strip_all) {}
+  std::unique_ptr<DecodeStage> start() const override { return std::make_unique<Stage>(*this); }
+  std::string piece(std::string token) const override {
+    replace_all(token, kMark, " ");
+    return token;
+  }
+
+ private:
+  static constexpr std::string_view kMark = "▁";
+
+  class Stage : public DecodeStage {
+   public:
+    explicit Stage(const SentencePieceStep& step) : step_(step), at_start_(step.strip_first_) {}
+    void push(std::string token, Tokens& out) override {
+      const bool stripped = at_start_ && token.starts_with(kMark);
+      if (stripped) token.erase(0, kMark.size());
+      at_start_ = at_start_ && token.empty() && (step_.strip_all_ || !stripped);
+      out.push_back(step_.piece(std::move(token)));
+    }
+
+   private:
+    const SentencePieceStep& step_;
+    bool at_start_;
+  };
+
+  bool strip_first_, strip_all_;
+};
+
 // Holds the last token back: whether its suffix is a space depends on whether another follows.
 class WordSuffixStep : public DecodeStep {
  public:
@@ -339,6 +370,10 @@ std::unique_ptr<DecodeStep> make_strip_decoder(char32_t content, size_t start, s
 
 std::unique_ptr<DecodeStep> make_metaspace_decoder(std::string mark, bool drop_first) {
   return std::make_unique<MetaspaceStep>(std::move(mark), drop_first);
+}
+
+std::unique_ptr<DecodeStep> make_sentencepiece_decoder(bool strip_first, bool strip_all) {
+  return std::make_unique<SentencePieceStep>(strip_first, strip_all);
 }
 
 std::unique_ptr<DecodeStep> make_word_suffix_decoder(std::string suffix) {

@@ -53,6 +53,10 @@ std::unique_ptr<DecodeStep> make_strip_decoder(char32_t content, size_t start, s
 // `mark` becomes a space; with `drop_first`, all of them in the first token go.
 std::unique_ptr<DecodeStep> make_metaspace_decoder(std::string mark, bool drop_first);
 
+// SentencePiece's way with "▁": the one that begins the text goes, and with `strip_all` every one
+// before the first other text.
+std::unique_ptr<DecodeStep> make_sentencepiece_decoder(bool strip_first, bool strip_all);
+
 // `suffix` ends a word: a space, but nothing at the end of the text.
 std::unique_ptr<DecodeStep> make_word_suffix_decoder(std::string suffix);
 

@@ -1,5 +1,7 @@
 #include "text/tokenizer_json_model.h"
 
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -122,6 +124,33 @@ Result<std::unique_ptr<TokenModel>> read_bpe(const Json& json, const JsonModel& 
                             std::move(options), static_cast<size_t>(model.texts.size())));
 }
 
+// The number as the `tokenizers` package reads it: all digits as one integer, then one division or
+// multiplication by a power of ten, which may miss the nearest number by a bit. Ties between ways
+// to cut a text hang on such bits.
+double as_read_by_tokenizers(double exact) {
+  char text[64];
+  const auto end =
+      std::to_chars(text, text + sizeof text, exact, std::chars_format::scientific).ptr;
+  uint64_t digits = 0;
+  int exponent = 0;
+  bool fraction = false;
+  const char* at = text;
+  for (; at != end && *at != 'e'; ++at) {
+    if (*at == '.') fraction = true;
+    if (*at < '0' || *at > '9') continue;
+    digits = digits * 10 + static_cast<uint64_t>(*at - '0');
+    exponent -= fraction ? 1 : 0;
+  }
+  int written = 0;
+  if (at != end) std::from_chars(at + (at[1] == '+' ? 2 : 1), end, written);
+  exponent += written;
+  constexpr int kLargestPower = 308;
+  if (!std::isfinite(exact) || std::abs(exponent) > kLargestPower) return exact;
+  const double power = std::pow(10.0, std::abs(exponent));
+  const auto value = static_cast<double>(digits);
+  return std::copysign(exponent < 0 ? value / power : value * power, exact);
+}
+
 Result<std::unique_ptr<TokenModel>> read_unigram(const Json& json, const JsonModel& model,
                                                  const AddedTokens& added) {
   UnigramOptions options;
@@ -137,7 +166,8 @@ Result<std::unique_ptr<TokenModel>> read_unigram(const Json& json, const JsonMod
     return pair.for_each_item([&](size_t index, const Json& value) -> Status {
       UnigramToken& token = tokens[id];
       if (index == 1) {
-        TRY_ASSIGN(token.score, value.number());
+        TRY_ASSIGN(const double score, value.number());
+        token.score = as_read_by_tokenizers(score);
         return Status();
       }
       token.text = model.texts[static_cast<int32_t>(id)];

@@ -21,7 +21,7 @@ Unigram::Unigram(const std::vector<UnigramToken>& tokens, const UnigramOptions& 
   entries_.reserve(tokens.size());
   fallback_ids_.fill(-1);
   double worst = std::numeric_limits<double>::infinity();
-  double best = std::numeric_limits<float>::min();  // where SentencePiece begins its search
+  double best = 0.1;  // as SentencePiece has it: positive, so that the bonus below is
   for (const UnigramToken& token : tokens) {
     const auto id = static_cast<int32_t>(entries_.size());
     entries_.push_back({token.score, token.kind});
@@ -48,32 +48,31 @@ struct Unigram::Step {
   uint32_t begin = UINT32_MAX;  // UINT32_MAX: not reached yet
 };
 
-// Sum: what a path's score is kept as. Candidate: what it is compared as.
-template <class Sum, class Candidate>
+template <class Number>
 std::vector<Unigram::Step> Unigram::best_steps(std::string_view piece) const {
   std::vector<Step> steps(piece.size() + 1);  // [i]: the best token that ends at byte i
   for (size_t at = 0; at < piece.size();) {
     const auto character =
         std::max<size_t>(1, static_cast<size_t>(utf8_sequence_length(piece.substr(at))));
-    const Sum so_far = static_cast<Sum>(steps[at].sum);
+    const auto so_far = static_cast<Number>(steps[at].sum);
     bool known = false;
-    const auto offer = [&](size_t length, int32_t id, Candidate candidate) {
+    const auto offer = [&](size_t length, int32_t id, Number sum) {
       Step& step = steps[at + length];
-      if (step.begin != UINT32_MAX && !(candidate > static_cast<Candidate>(step.sum))) return;
-      step = {static_cast<double>(static_cast<Sum>(candidate)), id, static_cast<uint32_t>(at)};
+      if (step.begin != UINT32_MAX && !(sum > static_cast<Number>(step.sum))) return;
+      step = {sum, id, static_cast<uint32_t>(at)};
     };
     trie_.visit_prefixes(piece.substr(at), [&](size_t length, int32_t id) {
       const Entry& entry = entries_[static_cast<size_t>(id)];
-      Candidate score = static_cast<Candidate>(static_cast<Sum>(entry.score));
+      auto score = static_cast<Number>(entry.score);
       if (entry.kind == UnigramToken::Kind::kUserDefined) {
         // So good that nothing else is ever chosen where it fits.
-        score =
-            static_cast<Candidate>(static_cast<Sum>(length) * static_cast<Sum>(best_score_)) - 0.1;
+        const auto bonus = static_cast<Number>(length) * static_cast<Number>(best_score_);
+        score = static_cast<Number>(bonus - 0.1);
       }
       offer(length, id, score + so_far);
       known = known || length == character;
     });
-    if (!known) offer(character, options_.unknown, static_cast<Sum>(unknown_score_) + so_far);
+    if (!known) offer(character, options_.unknown, static_cast<Number>(unknown_score_) + so_far);
     at += character;
   }
   return steps;
@@ -82,8 +81,8 @@ std::vector<Unigram::Step> Unigram::best_steps(std::string_view piece) const {
 void Unigram::encode(std::string_view piece, std::vector<int32_t>& ids) const {
   if (piece.size() >= UINT32_MAX) return;
   const std::vector<Step> steps = options_.arithmetic == UnigramArithmetic::kDouble
-                                      ? best_steps<double, double>(piece)
-                                      : best_steps<float, double>(piece);
+                                      ? best_steps<double>(piece)
+                                      : best_steps<float>(piece);
   std::vector<size_t> ends;
   for (size_t end = piece.size(); end > 0; end = steps[end].begin) ends.push_back(end);
 

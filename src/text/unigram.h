@@ -15,8 +15,8 @@ namespace tinyvllm {
 // Sums differ in their last bits between the two implementations that models were trained for, and
 // ties are decided by them.
 enum class UnigramArithmetic {
-  kDouble,         // the `tokenizers` package
-  kSentencePiece,  // 32-bit sums, candidates compared before they are rounded
+  kDouble,         // the `tokenizers` package: 64 bits
+  kSentencePiece,  // 32 bits, and a range of scores that leaves control tokens out
 };
 
 struct UnigramToken {
@@ -43,7 +43,7 @@ class Unigram : public TokenModel {
  private:
   struct Step;  // the best way to get to a place in the piece
 
-  template <class Sum, class Candidate>
+  template <class Number>
   std::vector<Step> best_steps(std::string_view piece) const;
   void append_unknown(std::string_view text, std::vector<int32_t>& ids) const;
 
