@@ -158,8 +158,15 @@ def make_model_json():
         model_type="deepseek_v3", num_hidden_layers=2, num_attention_heads=4, hidden_size=32, kv_lora_rank=8,
         qk_rope_head_dim=4, v_head_dim=8, n_routed_experts=4, num_experts_per_tok=2, intermediate_size=[16, 32])))
     one, two = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
-    put("model_json", "sharded", folder(
-        dict(model_type="qwen2"), index=dict(metadata=dict(total_size=28), weight_map=dict(a=one, b=one, c=two))))
+    names = {"model.embed_tokens.weight": one, "lm_head.weight": one, "model.norm.weight": one,
+             "model.layers.0.mlp.experts.0.up_proj.weight": one, "visual.patch.weight": two,
+             "model.layers.0.self_attn.q_proj.weight": two}
+    put("model_json", "sharded", folder(dict(model_type="qwen2"), index=dict(metadata={}, weight_map=names)))
+    names.pop("model.norm.weight")
+    put("model_json", "surplus_tensor", folder(dict(model_type="qwen2"), index=dict(weight_map=names)))
+    put("model_json", "surplus_shard", folder(dict(model_type="qwen2"), index=dict(weight_map={"a": one})))
+    put("model_json", "tokenizer_only", folder("", tokenizer=dict(model=dict(type="Unigram"))))
+    put("model_json", "python", b'{"model_type": "mamba2", "limit": [0.0, Infinity], "max": 1000000000000000019884624838656}')
 
 
 make_gguf()

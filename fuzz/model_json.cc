@@ -19,9 +19,12 @@ constexpr const char* kFiles[] = {"config.json",           "generation_config.js
 class ModelFolder : public fuzz::Folder {
  public:
   ModelFolder() {
-    write("model-00001-of-00002.safetensors", tiny_safetensors());
-    write("model-00002-of-00002.safetensors",
-          safetensors_file("{" + safetensors_entry("c", "F32", "[1,2]", 0, 8) + "}", 8));
+    write("model-00001-of-00002.safetensors", first_);
+    // A header of odd length, so that its tensors have to be copied to be aligned.
+    std::string header = "{" + entry("visual.patch.weight", 0, 2) + "," +
+                         entry("model.layers.0.self_attn.q_proj.weight", 2, 4) + "}";
+    if (header.size() % 2 == 0) header += ' ';
+    write("model-00002-of-00002.safetensors", safetensors_file(header, 4));
   }
 
   void fill(std::string_view input) const {
@@ -40,9 +43,20 @@ class ModelFolder : public fuzz::Folder {
     if (sharded) {
       remove("model.safetensors");
     } else {
-      write("model.safetensors", tiny_safetensors());
+      write("model.safetensors", first_);
     }
   }
+
+ private:
+  static std::string entry(const char* name, uint64_t begin, uint64_t end) {
+    return safetensors_entry(name, "F16", "[1,1]", begin, end);
+  }
+
+  const std::string first_ = safetensors_file(
+      "{" + entry("model.embed_tokens.weight", 0, 2) + "," + entry("lm_head.weight", 2, 4) + "," +
+          entry("model.layers.0.mlp.experts.0.up_proj.weight", 4, 6) + "," +
+          entry("model.norm.weight", 6, 8) + "}",
+      8);
 };
 
 }  // namespace

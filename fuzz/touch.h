@@ -62,6 +62,12 @@ inline void touch(const ModelFiles& files) {
                                        text.special_tokens_map_json, text.chat_template}) {
     touch(bytes);
   }
+  const WeightSource& weights = files.weights();
+  for (const WeightTensor& tensor : weights.tensors()) {
+    touch(tensor);
+    CHECK(weights.get(tensor.name, tensor.view.shape).ok());
+  }
+  CHECK(!weights.get("", {1}).ok());
   const Result<ModelSummary> summary = summarize(files);
   if (!summary.ok()) return;
   CHECK(summary.value().bytes_per_token <= summary.value().total.bytes);

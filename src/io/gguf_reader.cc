@@ -260,8 +260,7 @@ class GgufReader {
     return Status();
   }
 
-  // Dimensions lie innermost first in the file. Checked so that neither elements nor bytes can
-  // wrap.
+  // Dimensions lie innermost first in the file. Neither their product nor its bytes can wrap.
   Result<Shape> read_shape(const std::string& who) {
     uint32_t rank = 0;
     if (!reader_.read(&rank)) return truncated(who, ": rank");
@@ -276,11 +275,10 @@ class GgufReader {
       if (!reader_.read(&size)) return truncated(who, ": dimension ", rank - 1 - d);
       // An element takes at least one bit, so no tensor in the file has more than 8 × its bytes.
       const uint64_t most = file_.size() * 8 / static_cast<uint64_t>(elements);
-      if (size == 0 || size > most) {
-        return error(
-            who, ": dimension ", rank - 1 - d, " is ", size,
-            size == 0 ? "; expected at least 1" : "; a file of this size can hold at most ",
-            size == 0 ? "" : std::to_string(most));
+      if (size == 0) return error(who, ": dimension ", rank - 1 - d, " is 0; expected at least 1");
+      if (size > most) {
+        return error(who, ": dimension ", rank - 1 - d, " is ", size,
+                     "; a file of this size can hold at most ", most);
       }
       elements *= static_cast<int64_t>(size);
       shape.dims[d] = static_cast<int64_t>(size);

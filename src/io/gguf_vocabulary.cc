@@ -76,14 +76,17 @@ Result<std::string_view> read_charsmap(const Metadata& metadata) {
   return std::string_view(packed->data, packed->count);
 }
 
-// Some converters write "none" as −1, signed or not.
-Result<std::optional<int64_t>> read_id(const Metadata& metadata, const char* name, size_t tokens) {
+// Some converters write "none" as −1, signed or not. Tokens that generation never uses may lie
+// outside: a padding id one past the vocabulary is common, and no reason to refuse a file.
+Result<std::optional<int64_t>> read_id(const Metadata& metadata, const char* name, size_t tokens,
+                                       bool strict = true) {
   const std::string key = str_cat("tokenizer.ggml.", name, "_token_id");
   std::optional<int64_t> id;
   if (!metadata.has(key)) return id;
   TRY_ASSIGN(id, metadata.integer(key));
   if (*id == -1 || *id == std::numeric_limits<uint32_t>::max()) return std::optional<int64_t>();
   if (*id < 0 || static_cast<uint64_t>(*id) >= tokens) {
+    if (!strict) return std::optional<int64_t>();
     return error("key '", key, "' is ", *id, "; the vocabulary has ids 0 to ", tokens - 1);
   }
   return id;
@@ -119,9 +122,10 @@ Result<std::optional<GgufVocabulary>> take_gguf_vocabulary(Metadata& metadata) {
   TRY_ASSIGN(v.eot, read_id(metadata, "eot", count));
   TRY_ASSIGN(v.eom, read_id(metadata, "eom", count));
   TRY_ASSIGN(v.unknown, read_id(metadata, "unknown", count));
-  TRY_ASSIGN(v.separator, read_id(metadata, "seperator", count));  // the format's own spelling
-  TRY_ASSIGN(v.padding, read_id(metadata, "padding", count));
-  TRY_ASSIGN(v.mask, read_id(metadata, "mask", count));
+  TRY_ASSIGN(v.separator,
+             read_id(metadata, "seperator", count, false));  // the format's own spelling
+  TRY_ASSIGN(v.padding, read_id(metadata, "padding", count, false));
+  TRY_ASSIGN(v.mask, read_id(metadata, "mask", count, false));
 
   TRY_ASSIGN(v.add_bos, read_flag(metadata, "tokenizer.ggml.add_bos_token"));
   TRY_ASSIGN(v.add_eos, read_flag(metadata, "tokenizer.ggml.add_eos_token"));

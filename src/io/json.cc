@@ -1,5 +1,8 @@
 #include "io/json.h"
 
+#include <algorithm>
+#include <cctype>
+
 namespace tinyvllm {
 namespace {
 
@@ -12,6 +15,37 @@ constexpr size_t kMaxJsonBytes = 100'000'000;  // what safetensors allows a head
 constexpr size_t kMaxMetadataBytes = 4 << 20;
 constexpr size_t kMaxPathBytes = 256;
 constexpr size_t kMaxDepth = 64;
+
+// Python's json module writes what JSON does not know: Infinity and NaN (state-space models have
+// "time_step_limit": [0.0, Infinity]) and integers of any length. The first become strings, so that
+// whoever needs a number there gets an error that names the key; the second become floating-point.
+std::string as_strict_json(std::string_view text) {
+  constexpr size_t kMaxIntegerDigits = 19;
+  std::string strict;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    size_t end = at + 1;
+    if (c == '"') {
+      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, text.size());
+      strict += text.substr(at, end - at);
+    } else if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '+' || c == '.') {
+      end = std::min(text.find_first_of(",]} \t\r\n\"", at), text.size());
+      const std::string_view word = text.substr(at, end - at);
+      const bool digits = word.find_first_not_of("-0123456789") == std::string_view::npos;
+      if (word == "Infinity" || word == "-Infinity" || word == "NaN") {
+        strict += str_cat("\"", word, "\"");
+      } else {
+        strict += word;
+        if (digits && word.size() > kMaxIntegerDigits) strict += "e0";
+      }
+    } else {
+      strict += c;
+    }
+    at = end;
+  }
+  return strict;
+}
 
 class Flattener {
  public:
@@ -140,7 +174,9 @@ Result<Metadata> read_json_metadata(std::string_view text) {
     return error(text.size(), " bytes of JSON; expected at most ", kMaxMetadataBytes);
   }
   dom::parser parser;
-  TRY_ASSIGN(const dom::element root, parse_json(parser, text));
+  Result<dom::element> parsed = parse_json(parser, text);
+  if (!parsed.ok() && !text.empty()) parsed = parse_json(parser, as_strict_json(text));
+  TRY_ASSIGN(const dom::element root, std::move(parsed));
   if (!root.is_object()) return error("expected a JSON object, found ", json_kind(root));
   Flattener flattener;
   TRY(flattener.object(dom::object(root), ""));

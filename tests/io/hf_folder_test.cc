@@ -54,6 +54,23 @@ TEST(HfFolder, ReadsConfigurationDefaultsAndText) {
   EXPECT_TRUE(files.value()->weights().get("a", {2, 3}).ok());
 }
 
+// What Python's json module writes, though JSON does not know it.
+TEST(HfFolder, ReadsPythonsJson) {
+  const TempFolder folder;
+  folder.write("model.safetensors", tiny_safetensors());
+  folder.write("config.json",
+               R"({"limit": [0.0, Infinity], "text": "NaN, \"Infinity", "low": -Infinity,
+      "max": 1000000000000000019884624838656, "size": 7})");
+  const auto files = ModelFiles::open(folder.path());
+  ASSERT_TRUE(files.ok()) << files.message();
+  const Metadata& m = files.value()->metadata();
+  EXPECT_EQ(m.integer("size").value(), 7);
+  EXPECT_EQ(m.number("max").value(), 1e30);
+  EXPECT_EQ(m.string("text").value(), "NaN, \"Infinity");
+  EXPECT_EQ(m.number("low").message(), "key 'low' is a string; expected a number");
+  EXPECT_EQ(m.number("limit.0").value(), 0.0);
+}
+
 TEST(HfFolder, JoinsShards) {
   const TempFolder folder;
   folder.write("config.json", "{}");

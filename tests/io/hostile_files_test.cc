@@ -170,7 +170,8 @@ TEST(HostileFiles, ConfigurationsThatLie) {
   expect_json_refused("config.json", "[1]", "expected a JSON object, found a list");
   expect_json_refused("config.json", "{\"a\":1,}", "not valid JSON");
   expect_json_refused("config.json", "{\"a\":\"\xC3\"}", "not valid JSON");
-  expect_json_refused("config.json", "{\"a\":NaN}", "not valid JSON");
+  expect_json_refused("config.json", "{\"eos_token_id\": NaN}", "is a string; expected an integer");
+  expect_json_refused("config.json", "{\"a\": Nan}", "not valid JSON");
   expect_json_refused("config.json", R"({"a":{"b":1},"a.b":2})", "key 'a.b' appears twice");
   expect_json_refused("config.json", R"({"a":1,"a":2})", "key 'a' appears twice");
   expect_json_refused("config.json", std::string(100, '[') + std::string(100, ']'), "nested");
