@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 
-namespace tinyvllm::ops {
+namespace tinyvllm::ops::reference {
 namespace {
 
 // Sums are kept in four lanes, so that compilers may vectorize them without being allowed to
@@ -167,4 +167,4 @@ float fit_error(const float* x, int n, ScaleMin fit, int top) {
   return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
-}  // namespace tinyvllm::ops
+}  // namespace tinyvllm::ops::reference

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace tinyvllm::ops {
+namespace tinyvllm::ops::reference {
 
 constexpr int kMaxGroup = 32;  // numbers that share a scale, in any of our formats
 
@@ -28,4 +28,4 @@ void encode(const float* x, int n, ScaleMin fit, int top, uint8_t* codes);
 // The sum of squares that those codes leave over.
 float fit_error(const float* x, int n, ScaleMin fit, int top);
 
-}  // namespace tinyvllm::ops
+}  // namespace tinyvllm::ops::reference

@@ -9,7 +9,7 @@
 #include "ops/reference/fit_scale.h"
 #include "ops/reference/quantize_blocks.h"
 
-namespace tinyvllm::ops {
+namespace tinyvllm::ops::reference {
 namespace {
 
 constexpr int kBlock = 32;
@@ -138,4 +138,4 @@ void quantize_row(DType dtype, const float* values, int64_t n, void* row) {
   }
 }
 
-}  // namespace tinyvllm::ops
+}  // namespace tinyvllm::ops::reference

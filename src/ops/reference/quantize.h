@@ -7,7 +7,7 @@
 
 #include "base/dtype.h"
 
-namespace tinyvllm::ops {
+namespace tinyvllm::ops::reference {
 
 bool can_quantize(DType dtype);
 
@@ -15,4 +15,4 @@ bool can_quantize(DType dtype);
 // BF16), to row_bytes(dtype, n) bytes. The target needs no alignment.
 void quantize_row(DType dtype, const float* values, int64_t n, void* row);
 
-}  // namespace tinyvllm::ops
+}  // namespace tinyvllm::ops::reference

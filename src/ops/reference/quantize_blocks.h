@@ -6,7 +6,7 @@
 
 #include "base/half.h"
 
-namespace tinyvllm::ops {
+namespace tinyvllm::ops::reference {
 
 // Blocks of 32 under one scale (quantize.cc).
 void quantize_q8_0(const float* x, uint8_t* block);
@@ -29,4 +29,4 @@ inline float put_half(uint8_t* at, float value) {
   return f16_to_f32(half);
 }
 
-}  // namespace tinyvllm::ops
+}  // namespace tinyvllm::ops::reference

@@ -9,7 +9,7 @@
 #include "ops/reference/fit_scale.h"
 #include "ops/reference/quantize_blocks.h"
 
-namespace tinyvllm::ops {
+namespace tinyvllm::ops::reference {
 namespace {
 
 constexpr int kSuper = 256;
@@ -179,4 +179,4 @@ void quantize_q6_k(const float* x, uint8_t* block) {  // low nibbles, high pairs
   std::memcpy(block + 192, s.scales, 16);
 }
 
-}  // namespace tinyvllm::ops
+}  // namespace tinyvllm::ops::reference
