@@ -71,6 +71,11 @@ Status add_part(Part part, ModelContents& contents) {
   return Status();
 }
 
+void take_metadata(Part& part, ModelContents& contents) {
+  contents.metadata = std::move(part.contents.metadata);
+  contents.gguf_pairs = std::move(part.contents.pairs);
+}
+
 Status open_parts(const std::string& path, int64_t count, ModelContents& contents) {
   const std::optional<std::string> prefix = split_prefix(path, count);
   if (!prefix) {
@@ -84,7 +89,7 @@ Status open_parts(const std::string& path, int64_t count, ModelContents& content
     }
     Part part = std::move(opened).value();
     TRY(check_part(part, number, count));
-    if (number == 1) contents.metadata = std::move(part.contents.metadata);
+    if (number == 1) take_metadata(part, contents);
     TRY(add_part(std::move(part), contents));
   }
   const auto total = static_cast<int64_t>(contents.weights.tensors().size());
@@ -111,7 +116,7 @@ Status open_gguf(const std::string& path, ModelContents& contents) {
   if (count.value() > 1) {
     TRY(open_parts(path, count.value(), contents));
   } else {
-    contents.metadata = std::move(part.contents.metadata);
+    take_metadata(part, contents);
     TRY(add_part(std::move(part), contents));
   }
   if (const Status status = read_text(contents); !status.ok()) {

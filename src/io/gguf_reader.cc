@@ -132,6 +132,7 @@ class GgufReader {
     if (!contents_.metadata.insert(key, std::move(value))) {
       return error("key '", printable(key), "' at offset ", start, " appears twice");
     }
+    contents_.pairs.push_back({key, file_.substr(start, reader_.offset() - start)});
     return Status();
   }
 

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "core/tokenizer_data.h"
+#include "io/gguf_pairs.h"
 #include "io/metadata.h"
 #include "io/weight_source.h"
 
@@ -16,6 +17,7 @@ namespace tinyvllm {
 struct GgufContents {
   uint32_t version = 0;
   Metadata metadata;
+  std::vector<GgufPair> pairs;        // the same as it lies in `file`, for writing it elsewhere
   std::vector<WeightTensor> tensors;  // inside `file`, not overlapping, names distinct
 };
 

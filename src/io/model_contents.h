@@ -17,6 +17,7 @@ struct ModelContents {
   std::vector<std::unique_ptr<MappedFile>> text_files;    // tokenizer and chat template
   std::vector<std::unique_ptr<std::byte[]>> aligned;  // tensors that lie unaligned in their file
   Metadata metadata;
+  std::vector<GgufPair> gguf_pairs;  // empty for folders
   WeightSource weights;
   TokenizerData tokenizer;
   GenerationDefaults generation_defaults;

@@ -39,6 +39,7 @@ Result<std::unique_ptr<ModelFiles>> ModelFiles::open_tokenizer(const std::string
 ModelFormat ModelFiles::format() const { return contents_->format; }
 const std::string& ModelFiles::path() const { return contents_->path; }
 const Metadata& ModelFiles::metadata() const { return contents_->metadata; }
+const std::vector<GgufPair>& ModelFiles::gguf_pairs() const { return contents_->gguf_pairs; }
 const WeightSource& ModelFiles::weights() const { return contents_->weights; }
 const TokenizerData& ModelFiles::tokenizer() const { return contents_->tokenizer; }
 const GenerationDefaults& ModelFiles::generation_defaults() const {

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "core/tokenizer_data.h"
+#include "io/gguf_pairs.h"
 #include "io/metadata.h"
 #include "io/weight_source.h"
 
@@ -42,6 +43,8 @@ class ModelFiles {
   uint64_t file_bytes() const;  // of all files with weights in them
 
   const Metadata& metadata() const;
+  // Its bytes in a GGUF file, the vocabulary's included; empty for folders.
+  const std::vector<GgufPair>& gguf_pairs() const;
   const WeightSource& weights() const;
   const TokenizerData& tokenizer() const;
   const GenerationDefaults& generation_defaults() const;
