@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   tinyvllm::add_tokenize(app, action);
   tinyvllm::add_detokenize(app, action);
   tinyvllm::add_bench(app, action);
+  tinyvllm::add_quantize(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {

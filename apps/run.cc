@@ -1,6 +1,5 @@
 // tinyvllm run [MODEL] [PROMPT]: streams one answer.
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -9,6 +8,7 @@
 
 #include "apps/command.h"
 #include "base/json_writer.h"
+#include "base/stopwatch.h"
 #include "engine/llm_engine.h"
 
 namespace tinyvllm {
@@ -24,16 +24,6 @@ struct RunFlags {
   int threads = 0;
   EngineOptions engine;
   SamplingParams sampling;
-};
-
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 struct Answer {
