@@ -113,7 +113,7 @@ TEST_F(SmolLM2, ChoosesWhatLlamaCppChooses) {
       ++margin;
     }
   }
-  EXPECT_GT(compared, 400);
+  EXPECT_GT(compared, 300);
 }
 
 TEST_F(SmolLM2, LogitsAreTheSameBitsHoweverThePromptIsCut) {
