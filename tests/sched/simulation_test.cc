@@ -104,10 +104,19 @@ Trace random_trace(uint64_t seed) {
   return trace;
 }
 
+// What the traces made happen: a check of something that never happens is no check.
+struct Counts {
+  uint64_t preemptions = 0;
+  uint64_t prefix_hits = 0;
+  uint64_t copies = 0;
+  uint64_t by_reference = 0;
+};
+
 class Simulation {
  public:
-  explicit Simulation(const Trace& trace, uint64_t seed)
+  Simulation(const Trace& trace, uint64_t seed, Counts& counts)
       : trace_(trace),
+        counts_(counts),
         random_(seed),
         manager_(trace.groups, trace.block_size, trace.prefix_caching),
         scheduler_({trace.budget, trace.max_seqs, kMaxLength, {kEnd}}, manager_) {
@@ -145,8 +154,11 @@ class Simulation {
       if (step > last_arrival && in_flight_.empty() && !scheduler_.has_work()) break;
       if (testing::Test::HasFailure()) return;
     }
-    ASSERT_LT(step, patience) << "somebody never finished: " << scheduler_.num_running() << " run, " << scheduler_.num_waiting()
-                              << " wait, " << manager_.available_blocks() << " blocks available, bs " << trace_.block_size << " budget " << trace_.budget << " depth " << trace_.depth << " g0 " << trace_.groups[0].num_blocks<< " groups " << trace_.groups.size() << " win " << trace_.groups.back().window << " nb " << trace_.groups.back().num_blocks << " in flight " << in_flight_.size() << " pre " << scheduler_.num_preemptions();
+    ASSERT_LT(step, patience) << "somebody never finished: " << scheduler_.num_running() << " run, "
+                              << scheduler_.num_waiting() << " wait, "
+                              << manager_.available_blocks() << " blocks are available";
+    counts_.preemptions += scheduler_.num_preemptions();
+    counts_.prefix_hits += manager_.prefix_stats().hit_tokens;
     for (const auto& [id, request] : asked_) {
       const Answer& answer = answers_[id];
       const std::vector<int32_t> truth = true_answer(request, longest);
@@ -191,6 +203,7 @@ class Simulation {
     EXPECT_LE(static_cast<int>(plan.tokens.size()), trace_.budget);
     EXPECT_LE(scheduler_.num_running(), trace_.max_seqs);
     const auto size = static_cast<size_t>(trace_.block_size);
+    counts_.copies += plan.copies.size();
     for (const BlockCopy& copy : plan.copies) {
       auto& cache = cache_[static_cast<size_t>(copy.group)];
       std::copy_n(cache.begin() + static_cast<ptrdiff_t>(copy.from * size), size,
@@ -203,6 +216,7 @@ class Simulation {
       std::vector<int32_t> past = true_tokens(asked_.at(sequence.sequence), sequence.position);
       for (int i = 0; i < sequence.num_tokens; ++i, ++token) {
         const InputToken input = plan.tokens[token];
+        counts_.by_reference += is_from_row(input) ? 1 : 0;
         past.push_back(is_from_row(input) ? previous_rows_.at(static_cast<size_t>(~input)) : input);
       }
       write_and_check(sequence, past);
@@ -269,6 +283,7 @@ class Simulation {
   }
 
   const Trace& trace_;
+  Counts& counts_;
   std::mt19937_64 random_;
   BlockManager manager_;
   Scheduler scheduler_;
@@ -280,11 +295,16 @@ class Simulation {
 };
 
 TEST(Simulation, TenThousandRandomTraces) {
+  Counts counts;
   for (uint64_t seed = 1; seed <= 10000; ++seed) {
     const Trace trace = random_trace(seed);
-    Simulation(trace, seed).run();
+    Simulation(trace, seed, counts).run();
     ASSERT_FALSE(HasFailure()) << "trace " << seed;
   }
+  EXPECT_GT(counts.preemptions, 10000u);
+  EXPECT_GT(counts.prefix_hits, 10000u);
+  EXPECT_GT(counts.copies, 1000u);
+  EXPECT_GT(counts.by_reference, 10000u);
 }
 
 }  // namespace
