@@ -14,12 +14,16 @@ inline const std::vector<DType> kWeightTypes = {
     DType::kQ4_K, DType::kQ5_K, DType::kQ6_K,
 };
 
-struct NormCase {
+struct RowsCase {
   int64_t rows;
   int64_t width;
 };
-inline const std::vector<NormCase> kNormCases = {
+inline const std::vector<RowsCase> kNormCases = {
     {0, 8}, {1, 1}, {3, 7}, {2, 33}, {5, 576}, {64, 2048}, {1, 16384},
+};
+
+inline const std::vector<RowsCase> kSoftmaxCases = {
+    {0, 5}, {1, 1}, {3, 7}, {2, 100}, {2, 8192}, {1, 8193}, {2, 49152}, {1, 151936},
 };
 
 struct LinearCase {

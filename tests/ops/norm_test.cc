@@ -27,7 +27,7 @@ Norm make(OpRunner& runner, NormKind kind, const Matrix& weight, const Matrix* b
 TEST_P(NormTest, AgreesWithReference) {
   OpRunner runner(GetParam(), 2);
   for (const NormKind kind : {NormKind::kRms, NormKind::kLayer}) {
-    for (const NormCase& c : kNormCases) {
+    for (const RowsCase& c : kNormCases) {
       Matrix x = random_matrix(c.rows, c.width, 1, 3, 5);
       const Matrix w = random_matrix(1, c.width, 2);
       const Matrix b = random_matrix(1, c.width, 3);

@@ -97,6 +97,10 @@ struct Kernels {
   void (*attend_f16)(const AttentionTile& tile);
   void (*attend_f32)(const AttentionTile& tile);
 
+  float (*largest)(const float* x, int64_t n);
+  float (*exponentials)(const float* x, int64_t n, float shift, float* y);  // returns the sum
+  int64_t (*find_above)(const float* x, int64_t n, float threshold);        // first index; n: none
+
   // The machine's limits (limits.h).
   int64_t (*read_forward)(const void* data, int64_t bytes);
   int64_t (*read_prefetched)(const void* data, int64_t bytes);

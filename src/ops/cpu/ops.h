@@ -7,6 +7,7 @@
 #include "ops/linear.h"
 #include "ops/norm.h"
 #include "ops/rope.h"
+#include "ops/softmax.h"
 
 namespace tinyvllm::ops::cpu {
 
@@ -30,5 +31,8 @@ void rope_kv_write(ExecContext& ctx, const Rope& rope, const Batch& batch, const
                    const Tensor& q, const Tensor& k, const Tensor& v);
 void attention(ExecContext& ctx, const AttentionParams& params, const Batch& batch,
                const KvLayer& layer, const Tensor& q, const Tensor& y);
+
+void softmax(ExecContext& ctx, const Tensor& x, const Tensor& y);
+void top_k(ExecContext& ctx, const Tensor& x, int k, std::span<Ranked> best);
 
 }  // namespace tinyvllm::ops::cpu

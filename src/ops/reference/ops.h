@@ -38,4 +38,6 @@ struct AttentionRow {
 };
 void attention(const AttentionRow& row, float* y);  // y: [v_dim]
 
+void softmax(int64_t n, const float* x, float* y);
+
 }  // namespace tinyvllm::ops::reference

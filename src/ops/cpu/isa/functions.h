@@ -26,6 +26,10 @@ void to_f16(const float* x, int64_t n, uint16_t* y);
 void attend_f16(const AttentionTile& tile);
 void attend_f32(const AttentionTile& tile);
 
+float largest(const float* x, int64_t n);
+float exponentials(const float* x, int64_t n, float shift, float* y);
+int64_t find_above(const float* x, int64_t n, float threshold);
+
 int64_t read_forward(const void* data, int64_t bytes);
 int64_t read_prefetched(const void* data, int64_t bytes);
 float multiply_add(int64_t rounds, float seed);

@@ -94,6 +94,8 @@ TINYVLLM_INLINE F32x8 min(F32x8 a, F32x8 b) { return _mm256_min_ps(a, b); }
 TINYVLLM_INLINE F32x8 square_root(F32x8 v) { return _mm256_sqrt_ps(v); }
 TINYVLLM_INLINE I32x8 to_int(F32x8 v) { return (I32x8)_mm256_cvtps_epi32(v); }  // nearest even
 
+TINYVLLM_INLINE bool any(I32x8 mask) { return _mm256_movemask_ps((__m256)mask) != 0; }
+
 TINYVLLM_INLINE F32x8 load_f16(const void* from) {
   return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from)));
 }
@@ -149,6 +151,12 @@ TINYVLLM_INLINE F32x8 square_root(F32x8 v) {
 TINYVLLM_INLINE I32x8 to_int(F32x8 v) {
   const F32x8 magic = splat(12582912.0f);
   return (I32x8)(v + magic) - (I32x8)magic;
+}
+
+TINYVLLM_INLINE bool any(I32x8 mask) {
+  int32_t all = 0;
+  for (int i = 0; i < kLanes; ++i) all |= mask[i];
+  return all != 0;
 }
 
 TINYVLLM_INLINE F32x8 load_f16(const void* from) {
@@ -233,10 +241,10 @@ TINYVLLM_INLINE float max_of(F32x8 v) {
 }
 TINYVLLM_INLINE F32x8 absolute(F32x8 v) { return (F32x8)((I32x8)v & splat_i32(0x7FFFFFFF)); }
 
-// e^x to 2 ulp: 2^n · p(r) with x = n·ln2 + r, |r| ≤ ln2/2. Ends at the normal numbers: below
-// e^-87.3 it stays there (callers skip masked lanes, they do not rely on 0), above e^88.3 too.
-TINYVLLM_INLINE F32x8 exp(F32x8 x) {
-  x = min(max(x, splat(-87.3f)), splat(88.3f));
+// e^x to 2 ulp: 2^n · p(r) with x = n·ln2 + r, |r| ≤ ln2/2. Zero where the result would be
+// subnormal, e^88.3 above that, and NaN stays NaN (max and min return their second argument then).
+TINYVLLM_INLINE F32x8 exp(F32x8 exponent) {
+  const F32x8 x = min(splat(88.3f), max(splat(-87.3f), exponent));
   const I32x8 n = to_int(x * splat(1.44269504f));
   const F32x8 nf = to_float(n);
   F32x8 r = fma(nf, splat(-0.693145752f), x);  // ln2 in two parts: n · the first is exact
@@ -249,7 +257,8 @@ TINYVLLM_INLINE F32x8 exp(F32x8 x) {
   p = fma(p, r, splat(0.5f));
   p = fma(p, r, splat(1.0f));
   p = fma(p, r, splat(1.0f));
-  return p * (F32x8)((n + 127) << 23);
+  const F32x8 power = p * (F32x8)((n + 127) << 23);
+  return (F32x8)((I32x8)power & ~(exponent < splat(-87.3f)));
 }
 
 }  // namespace
