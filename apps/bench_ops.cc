@@ -130,7 +130,7 @@ void bench_attention(Bench& bench) {
     constexpr int kBlock = 16;
     constexpr int kLayers = 24;  // used in turn, so that K and V come from memory
     const int length = shape.cached + shape.queries;
-    const ops::BlockTables tables({length}, kBlock, 1);
+    const ops::DealtBlocks tables({length}, kBlock, 1);
     const ops::TestBatch owner(tables, {{0, shape.cached, shape.queries}});
     KvView view;
     view.spec = KvSpec{kLayers, shape.kv_heads, shape.head_dim, shape.head_dim, DType::kF16, 0};

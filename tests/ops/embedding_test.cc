@@ -10,7 +10,7 @@ namespace {
 
 TEST(EmbeddingTest, RowsOfEveryType) {
   OpRunner runner(supported_isas().back(), 2);
-  const BlockTables tables({40, 9}, 16, 1);
+  const DealtBlocks tables({40, 9}, 16, 1);
   const TestBatch owner(tables, {{0, 3, 37}, {1, 0, 9}});  // token ids are positions
   for (const DType dtype : kWeightTypes) {
     const Weights w = random_weights(dtype, 40, 512, 1);

@@ -63,7 +63,7 @@ Weights random_weights(DType dtype, int64_t out, int64_t in, uint32_t seed) {
   return w;
 }
 
-BlockTables::BlockTables(const std::vector<int>& lengths, int size, uint32_t seed)
+DealtBlocks::DealtBlocks(const std::vector<int>& lengths, int size, uint32_t seed)
     : block_size(size) {
   for (const int length : lengths) {
     std::vector<int32_t>& table = blocks.emplace_back();
@@ -77,7 +77,7 @@ BlockTables::BlockTables(const std::vector<int>& lengths, int size, uint32_t see
   }
 }
 
-TestBatch::TestBatch(const BlockTables& tables, const std::vector<Chunk>& chunks) {
+TestBatch::TestBatch(const DealtBlocks& tables, const std::vector<Chunk>& chunks) {
   BatchSizes sizes;
   sizes.num_sequences = sizes.num_logits = static_cast<int>(chunks.size());
   for (const Chunk& c : chunks) {

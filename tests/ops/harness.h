@@ -82,12 +82,12 @@ struct Weights {
 Weights random_weights(DType dtype, int64_t out, int64_t in, uint32_t seed);
 
 // Block tables of some sequences, dealt out in random order; the null block is left alone.
-struct BlockTables {
+struct DealtBlocks {
   int block_size = 0;
   int num_blocks = 1;
   std::vector<std::vector<int32_t>> blocks;  // per sequence
 
-  BlockTables(const std::vector<int>& lengths, int block_size, uint32_t seed);
+  DealtBlocks(const std::vector<int>& lengths, int block_size, uint32_t seed);
 };
 
 // Query tokens [begin, begin + count) of a sequence; what came before is in the cache.
@@ -100,7 +100,7 @@ struct Chunk {
 // Owns a batch's buffer. Token ids are positions; logits are wanted of each chunk's last token.
 class TestBatch {
  public:
-  TestBatch(const BlockTables& tables, const std::vector<Chunk>& chunks);
+  TestBatch(const DealtBlocks& tables, const std::vector<Chunk>& chunks);
   const Batch& batch() const { return batch_; }
 
  private:

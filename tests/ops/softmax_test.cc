@@ -26,7 +26,9 @@ TEST_P(SoftmaxTest, AgreesWithReference) {
       for (int64_t i = 0; i < c.width; ++i) {
         const float e = expected[static_cast<size_t>(i)];
         const float roundings = 100 + 8 + static_cast<float>(c.width) / 8;
-        if (x.row(r)[i] < -1e30f) EXPECT_EQ(y.row(r)[i], 0);
+        if (x.row(r)[i] < -1e30f) {
+          EXPECT_EQ(y.row(r)[i], 0);
+        }
         expect_close(y.row(r)[i], e, roundings * kEpsilon * e + 1.2e-38f,
                      str_cat("[", c.rows, ", ", c.width, "] at ", r, ", ", i));
       }

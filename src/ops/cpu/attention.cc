@@ -1,6 +1,7 @@
 // Work is cut into (run of query tokens of one sequence, KV head); a task's rows are the queries of
-// all heads that share the KV head. Each walks the tiles of the cache that its tokens see, in
-// ascending order.
+// all heads that share the KV head. The cache is walked in splits of kSplit positions, each begun
+// afresh and merged in ascending order: so threads may share one long sequence's splits, and a
+// token's result is the same bits whether they do or not.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -12,131 +13,243 @@
 namespace tinyvllm::ops::cpu {
 namespace {
 
-// Query tokens of a task: K and V of a tile are read from L1 that many times.
-constexpr int kTokensPerTask = 8;
-
-// One thread's place for a task's rows.
-struct Scratch {
-  float* q;    // [rows, k_dim]
-  float* acc;  // [rows, v_dim]
-  float* max;
-  float* sum;
-  int* begin;
-  int* end;
-  char* gathered;  // a tile, when blocks are not whole groups of 8 tokens
-};
+constexpr int kSplit = 1024;      // positions; a multiple of the tile
+constexpr int kRowsPerTask = 32;  // of queries: that often a tile of K and V is read from L1
+constexpr size_t kMaxPartials = size_t{8} << 20;  // bytes of states that wait to be merged
 
 struct Job {
   const Kernels& kernel;
   const AttentionParams& params;
   const Batch& batch;
   const KvView& view;
-  KvLayout layout;
-  int layer;
-  int group;    // of the KV cache
-  int sharing;  // query heads per KV head
+  const KvLayout layout;
+  const KvLayer& layer;
   const Tensor& q;
   const Tensor& y;
+  const int sharing;  // query heads per KV head
+  const int tokens_per_task;
+
+  int rows_per_task() const { return tokens_per_task * sharing; }
+  int v_dim() const { return layout.v_dim(); }
+  size_t state_floats(int rows) const {
+    return static_cast<size_t>(rows) * static_cast<size_t>(v_dim() + 2);
+  }
 };
 
-// Copies the tokens [begin, end) of a tile to where a block of 64 tokens would have them.
-void gather_tile(const Job& job, const int32_t* blocks, int head, int tile, int begin, int end,
-                 char* to, AttentionTile& t) {
+// Query tokens [first, first + tokens) of one sequence, and the heads that share a KV head.
+struct Task {
+  int sequence;
+  int first;
+  int tokens;
+  int head;
+
+  int rows(const Job& job) const { return tokens * job.sharing; }
+};
+
+AttentionState make_state(const Job& job, float* memory, int rows) {
+  AttentionState state{memory, memory + rows, memory + 2 * rows};
+  std::fill_n(state.max, rows, -std::numeric_limits<float>::infinity());
+  std::fill_n(state.sum, static_cast<size_t>(rows) * static_cast<size_t>(1 + job.v_dim()), 0.0f);
+  return state;
+}
+
+// One thread's place for a task.
+struct Scratch {
+  float* q;        // [rows, k_dim]
+  float* states;   // two: a split's and the total's
+  int* begin;      // [rows]
+  int* end;        // [rows]
+  char* gathered;  // a tile, when blocks are not whole groups of 8 tokens
+};
+
+class ScratchPool {
+ public:
+  ScratchPool(ExecContext& ctx, const Job& job) : job_(job) {
+    const int threads = ctx.pool.size();
+    const int rows = job.rows_per_task();
+    q_ = ctx.tensor(threads, static_cast<int64_t>(rows) * job.view.spec.k_dim);
+    states_ = ctx.tensor(threads, static_cast<int64_t>(2 * job.state_floats(rows)));
+    ranges_ = ctx.tensor(threads, 2 * rows);
+    gathered_ = ctx.tensor(threads, kKvTile * (job.view.spec.k_dim + job.v_dim()));
+  }
+  Scratch of(int thread) const {
+    int* ranges = reinterpret_cast<int*>(ranges_.f32() + thread * ranges_.stride);
+    return Scratch{q_.f32() + thread * q_.stride, states_.f32() + thread * states_.stride, ranges,
+                   ranges + job_.rows_per_task(),
+                   reinterpret_cast<char*>(gathered_.f32() + thread * gathered_.stride)};
+  }
+
+ private:
+  const Job& job_;
+  Tensor q_;
+  Tensor states_;
+  Tensor ranges_;
+  Tensor gathered_;
+};
+
+const int32_t* blocks_of(const Job& job, const Task& task) {
+  return job.batch.block_table(job.layer.group) +
+         static_cast<ptrdiff_t>(task.sequence) * job.batch.sizes.max_blocks;
+}
+
+// Copies tokens [begin, end) of a tile to where one large block would have them.
+void gather_tile(const Job& job, const Task& task, int base, int begin, int end, char* to,
+                 AttentionTile& t) {
   const size_t element = job.layout.element_bytes();
-  const int k_dim = t.k_dim;
-  const size_t v_bytes = static_cast<size_t>(t.v_dim) * element;
-  char* v = to + static_cast<size_t>(kKvTile * k_dim) * element;
+  const auto bytes = [&](int elements) { return static_cast<size_t>(elements) * element; };
+  const int32_t* blocks = blocks_of(job, task);
+  char* v = to + bytes(kKvTile * t.k_dim);
   for (int i = begin; i < end; ++i) {
-    const int position = tile * kKvTile + i;
-    const int32_t block = blocks[position / job.view.block_size];
-    const int offset = position % job.view.block_size;
-    const char* group = job.layout.k_group(job.layer, block, head, offset / kKvLanes * kKvLanes);
-    char* target = to + static_cast<size_t>(i / kKvLanes * kKvLanes * k_dim) * element;
-    for (int d = 0; d < k_dim; ++d) {
-      std::memcpy(target + static_cast<size_t>(d * kKvLanes + i % kKvLanes) * element,
-                  group + static_cast<size_t>(d * kKvLanes + offset % kKvLanes) * element, element);
+    const int32_t block = blocks[(base + i) / job.view.block_size];
+    const int offset = (base + i) % job.view.block_size;
+    const int lane = offset % kKvLanes;
+    const char* from = job.layout.k_group(job.layer.index, block, task.head, offset - lane);
+    char* group = to + bytes(i / kKvLanes * kKvLanes * t.k_dim);
+    for (int d = 0; d < t.k_dim; ++d) {
+      std::memcpy(group + bytes(d * kKvLanes + i % kKvLanes), from + bytes(d * kKvLanes + lane),
+                  element);
     }
-    std::memcpy(v + static_cast<size_t>(i) * v_bytes,
-                job.layout.v_row(job.layer, block, head, offset), v_bytes);
+    std::memcpy(v + bytes(i * t.v_dim), job.layout.v_row(job.layer.index, block, task.head, offset),
+                bytes(t.v_dim));
   }
   for (int g = begin / kKvLanes; g * kKvLanes < end; ++g) {
-    t.k[g] = to + static_cast<size_t>(g * kKvLanes * k_dim) * element;
-    t.v[g] = v + static_cast<size_t>(g * kKvLanes) * v_bytes;
+    t.k[g] = to + bytes(g * kKvLanes * t.k_dim);
+    t.v[g] = v + bytes(g * kKvLanes * t.v_dim);
   }
 }
 
-void find_tile(const Job& job, const int32_t* blocks, int head, int tile, int begin, int end,
-               char* gathered, AttentionTile& t) {
+void find_tile(const Job& job, const Task& task, int base, int begin, int end, char* gathered,
+               AttentionTile& t) {
   if (job.view.block_size % kKvLanes != 0) {
-    return gather_tile(job, blocks, head, tile, begin, end, gathered, t);
+    return gather_tile(job, task, base, begin, end, gathered, t);
   }
+  const int32_t* blocks = blocks_of(job, task);
   for (int g = begin / kKvLanes; g * kKvLanes < end; ++g) {
-    const int position = tile * kKvTile + g * kKvLanes;
+    const int position = base + g * kKvLanes;
     const int32_t block = blocks[position / job.view.block_size];
     const int offset = position % job.view.block_size;
-    t.k[g] = job.layout.k_group(job.layer, block, head, offset);
-    t.v[g] = job.layout.v_row(job.layer, block, head, offset);
+    t.k[g] = job.layout.k_group(job.layer.index, block, task.head, offset);
+    t.v[g] = job.layout.v_row(job.layer.index, block, task.head, offset);
   }
 }
 
-void attend_tokens(const Job& job, int sequence, int first_token, int tokens, int head,
-                   const Scratch& s) {
+// Positions that a query token sees.
+struct Seen {
+  int begin;
+  int end;
+};
+Seen seen_by(const Job& job, int token) {
+  const int end = job.batch.positions()[token] + 1;
+  const int window = job.view.spec.window;
+  return {window > 0 ? std::max(0, end - window) : 0, end};
+}
+// Splits that some token of the task sees any of; positions ascend with tokens.
+Seen splits_of(const Job& job, const Task& task) {
+  return {seen_by(job, task.first).begin / kSplit,
+          (seen_by(job, task.first + task.tokens - 1).end - 1) / kSplit + 1};
+}
+
+void load_queries(const Job& job, const Task& task, float* to) {
+  const int k_dim = job.view.spec.k_dim;
+  for (int row = 0; row < task.rows(job); ++row) {
+    const float* q = job.q.f32() + (task.first + row / job.sharing) * job.q.stride +
+                     (task.head * job.sharing + row % job.sharing) * k_dim;
+    for (int d = 0; d < k_dim; ++d) to[row * k_dim + d] = q[d] * job.params.scale;
+  }
+}
+
+// Adds the positions of one split to `state`.
+void attend_split(const Job& job, const Task& task, int split, const Scratch& s,
+                  const AttentionState& state) {
   const KvSpec& spec = job.view.spec;
-  const int32_t* positions = job.batch.positions();
-  const int32_t* blocks = job.batch.block_table(job.group) +
-                          static_cast<ptrdiff_t>(sequence) * job.batch.sizes.max_blocks;
-  const int rows = tokens * job.sharing;
+  const int rows = task.rows(job);
   AttentionTile tile{};
   tile.k_dim = spec.k_dim;
-  tile.v_dim = job.layout.v_dim();
+  tile.v_dim = job.v_dim();
   tile.rows = rows;
   tile.q = s.q;
   tile.begin = s.begin;
   tile.end = s.end;
   tile.soft_cap = job.params.soft_cap;
-  tile.max = s.max;
-  tile.sum = s.sum;
-  tile.acc = s.acc;
-
-  int seen_begin = std::numeric_limits<int>::max();
-  int seen_end = 0;
-  for (int row = 0; row < rows; ++row) {
-    const int token = first_token + row / job.sharing;
-    const float* q =
-        job.q.f32() + token * job.q.stride + (head * job.sharing + row % job.sharing) * spec.k_dim;
-    for (int d = 0; d < spec.k_dim; ++d) s.q[row * spec.k_dim + d] = q[d] * job.params.scale;
-    s.max[row] = -std::numeric_limits<float>::infinity();
-    s.sum[row] = 0;
-    const int end = positions[token] + 1;
-    seen_end = std::max(seen_end, end);
-    seen_begin = std::min(seen_begin, spec.window > 0 ? std::max(0, end - spec.window) : 0);
-  }
-  std::fill_n(s.acc, rows * tile.v_dim, 0.0f);
-
+  tile.state = state;
   const auto kernel = spec.dtype == DType::kF16 ? job.kernel.attend_f16 : job.kernel.attend_f32;
-  for (int index = seen_begin / kKvTile; index * kKvTile < seen_end; ++index) {
-    const int base = index * kKvTile;
+
+  const int last = std::min((split + 1) * kSplit, seen_by(job, task.first + task.tokens - 1).end);
+  const int first = std::max(split * kSplit, seen_by(job, task.first).begin) / kKvTile * kKvTile;
+  for (int base = first; base < last; base += kKvTile) {
     int begin = kKvTile;
     int end = 0;
     for (int row = 0; row < rows; ++row) {
-      const int sees = positions[first_token + row / job.sharing] + 1;
-      const int from = spec.window > 0 ? std::max(0, sees - spec.window) : 0;
-      s.begin[row] = std::clamp(from - base, 0, kKvTile);
-      s.end[row] = std::clamp(sees - base, 0, kKvTile);
-      if (s.begin[row] < s.end[row]) {
-        begin = std::min(begin, s.begin[row]);
-        end = std::max(end, s.end[row]);
-      }
+      const Seen seen = seen_by(job, task.first + row / job.sharing);
+      s.begin[row] = std::clamp(seen.begin - base, 0, kKvTile);
+      s.end[row] = std::clamp(seen.end - base, 0, kKvTile);
+      if (s.begin[row] >= s.end[row]) continue;
+      begin = std::min(begin, s.begin[row]);
+      end = std::max(end, s.end[row]);
     }
     if (begin >= end) continue;
-    find_tile(job, blocks, head, index, begin, end, s.gathered, tile);
+    find_tile(job, task, base, begin, end, s.gathered, tile);
     kernel(tile);
   }
-  for (int row = 0; row < rows; ++row) {
-    float* y = job.y.f32() + (first_token + row / job.sharing) * job.y.stride +
-               (head * job.sharing + row % job.sharing) * spec.v_dim;
-    for (int d = 0; d < spec.v_dim; ++d) y[d] = s.acc[row * tile.v_dim + d] / s.sum[row];
+}
+
+void store_result(const Job& job, const Task& task, const AttentionState& state) {
+  const int v_dim = job.view.spec.v_dim;
+  for (int row = 0; row < task.rows(job); ++row) {
+    float* y = job.y.f32() + (task.first + row / job.sharing) * job.y.stride +
+               (task.head * job.sharing + row % job.sharing) * v_dim;
+    const float* acc = state.acc + row * job.v_dim();
+    for (int d = 0; d < v_dim; ++d) y[d] = acc[d] / state.sum[row];
   }
+}
+
+void merge(const Job& job, const Task& task, const AttentionState& from, const AttentionState& to) {
+  for (int row = 0; row < task.rows(job); ++row) {
+    job.kernel.merge_attention(from, row, job.v_dim(), to, row);
+  }
+}
+
+// All of a task on one thread.
+void attend_task(const Job& job, const Task& task, const Scratch& s) {
+  const int rows = task.rows(job);
+  load_queries(job, task, s.q);
+  const AttentionState total = make_state(job, s.states, rows);
+  const Seen splits = splits_of(job, task);
+  for (int split = splits.begin; split < splits.end; ++split) {
+    const AttentionState part = make_state(job, s.states + job.state_floats(rows), rows);
+    attend_split(job, task, split, s, part);
+    merge(job, task, part, total);
+  }
+  store_result(job, task, total);
+}
+
+// Tasks are too few for the threads: they share each task's splits, then merge them.
+void attend_by_splits(ExecContext& ctx, const Job& job, int64_t tasks, int splits,
+                      const ScratchPool& scratch, float* partials, const auto& task_at) {
+  const auto part_at = [&](int64_t unit) {
+    return partials + static_cast<size_t>(unit) * job.state_floats(job.sharing);
+  };
+  ctx.pool.parallel_for(tasks * splits, [&](int64_t unit, int thread) {
+    const Task task = task_at(unit / splits);
+    if (task.tokens <= 0) return;
+    const Scratch s = scratch.of(thread);
+    load_queries(job, task, s.q);
+    const AttentionState part = make_state(job, part_at(unit), job.sharing);
+    const auto split = static_cast<int>(unit % splits);
+    const Seen seen = splits_of(job, task);
+    if (split >= seen.begin && split < seen.end) attend_split(job, task, split, s, part);
+  });
+  ctx.pool.parallel_for(tasks, [&](int64_t index, int thread) {
+    const Task task = task_at(index);
+    if (task.tokens <= 0) return;
+    const AttentionState total = make_state(job, scratch.of(thread).states, job.sharing);
+    const int rows = job.sharing;
+    for (int64_t unit = index * splits; unit < (index + 1) * splits; ++unit) {
+      float* part = part_at(unit);
+      merge(job, task, {part, part + rows, part + 2 * rows}, total);
+    }
+    store_result(job, task, total);
+  });
 }
 
 }  // namespace
@@ -145,36 +258,45 @@ void attention(ExecContext& ctx, const AttentionParams& params, const Batch& bat
                const KvLayer& layer, const Tensor& q, const Tensor& y) {
   const ArenaScope scope(ctx.arena);
   const KvView& view = ctx.kv[static_cast<size_t>(layer.group)];
-  const KvSpec& spec = view.spec;
-  const int sharing = params.heads / spec.kv_heads;
-  const Job job{kernels(ctx.device), params,      batch,   view, KvLayout(view),
-                layer.index,         layer.group, sharing, q,    y};
+  const int sharing = params.heads / view.spec.kv_heads;
+  const Job job{kernels(ctx.device),
+                params,
+                batch,
+                view,
+                KvLayout(view),
+                layer,
+                q,
+                y,
+                sharing,
+                std::max(1, kRowsPerTask / sharing)};
+  const ScratchPool scratch(ctx, job);
+
+  // Only steps of single query tokens are short of tasks; their states are one token's.
   const int threads = ctx.pool.size();
-  const int rows = kTokensPerTask * sharing;
-  const int v_dim = job.layout.v_dim();
-  const Tensor queries = ctx.tensor(threads * rows, spec.k_dim);
-  const Tensor acc = ctx.tensor(threads * rows, v_dim);
-  const Tensor state = ctx.tensor(threads, 4 * rows);
-  const Tensor gathered = ctx.tensor(threads, kKvTile * (spec.k_dim + v_dim));
+  const int splits = (batch.sizes.max_blocks * view.block_size + kSplit - 1) / kSplit;
+  const size_t part_bytes = job.state_floats(sharing) * sizeof(float);
+  const size_t bound = 2 * static_cast<size_t>(threads) * static_cast<size_t>(splits) * part_bytes;
+  auto* partials = static_cast<float*>(ctx.arena.take(std::min(bound, kMaxPartials)));
   if (ctx.dry_run) return;
 
   const int32_t* offsets = batch.query_offsets();
-  const int runs = (batch.sizes.max_queries + kTokensPerTask - 1) / kTokensPerTask;
-  const int64_t tasks = static_cast<int64_t>(batch.sizes.num_sequences) * runs * spec.kv_heads;
-  ctx.pool.parallel_for(tasks, [&](int64_t task, int thread) {
-    const int head = static_cast<int>(task % spec.kv_heads);
-    const int run = static_cast<int>(task / spec.kv_heads % runs);
-    const int sequence = static_cast<int>(task / spec.kv_heads / runs);
-    const int first = offsets[sequence] + run * kTokensPerTask;
-    const int tokens = std::min(kTokensPerTask, offsets[sequence + 1] - first);
-    if (tokens <= 0) return;
-    float* s = state.f32() + static_cast<ptrdiff_t>(thread) * state.stride;
-    attend_tokens(
-        job, sequence, first, tokens, head,
-        Scratch{queries.f32() + static_cast<ptrdiff_t>(thread) * rows * spec.k_dim,
-                acc.f32() + static_cast<ptrdiff_t>(thread) * rows * v_dim, s, s + rows,
-                reinterpret_cast<int*>(s + 2 * rows), reinterpret_cast<int*>(s + 3 * rows),
-                reinterpret_cast<char*>(gathered.f32() + thread * gathered.stride)});
+  const int runs = (batch.sizes.max_queries + job.tokens_per_task - 1) / job.tokens_per_task;
+  const int kv_heads = view.spec.kv_heads;
+  const int64_t tasks = static_cast<int64_t>(batch.sizes.num_sequences) * runs * kv_heads;
+  const auto task_at = [&](int64_t index) {
+    const auto sequence = static_cast<int>(index / kv_heads / runs);
+    const int run = static_cast<int>(index / kv_heads % runs);
+    const int first = offsets[sequence] + run * job.tokens_per_task;
+    return Task{sequence, first, std::min(job.tokens_per_task, offsets[sequence + 1] - first),
+                static_cast<int>(index % kv_heads)};
+  };
+  if (batch.sizes.max_queries == 1 && splits > 1 && tasks <= 2 * threads && threads > 1 &&
+      static_cast<size_t>(tasks * splits) * part_bytes <= kMaxPartials) {
+    return attend_by_splits(ctx, job, tasks, splits, scratch, partials, task_at);
+  }
+  ctx.pool.parallel_for(tasks, [&](int64_t index, int thread) {
+    const Task task = task_at(index);
+    if (task.tokens > 0) attend_task(job, task, scratch.of(thread));
   });
 }
 

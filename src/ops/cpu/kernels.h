@@ -56,6 +56,13 @@ using LinearKernel = void (*)(const LinearTile& tile);
 constexpr int kKvLanes = 8;
 constexpr int kKvTile = 64;
 
+// What rows of queries have seen so far: maximum score, sum of weights, weighted sum of V.
+struct AttentionState {
+  float* max;  // [rows], -infinity at first
+  float* sum;  // [rows]
+  float* acc;  // [rows, v_dim]
+};
+
 struct AttentionTile {
   int k_dim;
   int v_dim;                          // rounded up to 8
@@ -66,10 +73,7 @@ struct AttentionTile {
   const int* begin;  // [rows]: positions of the tile that a row sees are [begin, end)
   const int* end;
   float soft_cap;
-  // Running state per row: maximum, sum of weights, weighted sum of V.
-  float* max;  // [rows], -infinity at first
-  float* sum;  // [rows]
-  float* acc;  // [rows, v_dim]
+  AttentionState state;
 };
 
 using GateKernel = void (*)(const float* g, const float* u, int64_t n, float* y);
@@ -96,6 +100,9 @@ struct Kernels {
 
   void (*attend_f16)(const AttentionTile& tile);
   void (*attend_f32)(const AttentionTile& tile);
+  // Adds what one row saw to what another state has of it.
+  void (*merge_attention)(const AttentionState& from, int row, int v_dim, const AttentionState& to,
+                          int to_row);
 
   float (*largest)(const float* x, int64_t n);
   float (*exponentials)(const float* x, int64_t n, float shift, float* y);  // returns the sum

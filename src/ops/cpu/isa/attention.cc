@@ -1,7 +1,8 @@
 // One tile of the cache against some rows of queries: scores, online softmax, weighted sum of V.
 // Scores come 8 tokens to a vector (a lane is a token), one chain over ascending head dimensions
-// per (row, token). What a row does not see is neither compared nor added: recycled blocks may
-// hold anything.
+// per (row, token); V is added up in ascending tokens, one chain per (row, dimension). How many
+// rows and vectors share a pass is a matter of registers and changes no chain. What a row does not
+// see is neither compared nor added: recycled blocks may hold anything.
 #include "ops/cpu/isa/functions.h"
 #include "ops/cpu/isa/simd.h"
 
@@ -9,6 +10,7 @@ namespace tinyvllm::ops::cpu::TINYVLLM_ISA {
 namespace {
 
 constexpr int kGroups = kKvTile / kKvLanes;
+constexpr int kMaxRows = 4;
 
 struct CacheF16 {
   using Element = uint16_t;
@@ -19,21 +21,10 @@ struct CacheF32 {
   static TINYVLLM_INLINE F32x8 load8(const Element* from) { return load(from); }
 };
 
+// cap · tanh(s / cap), from tanh x = 1 - 2 / (e^2x + 1)
 TINYVLLM_INLINE F32x8 capped(F32x8 s, float cap) {
-  // cap · tanh(s / cap), from e^2x: tanh x = 1 - 2 / (e^2x + 1)
   const F32x8 e = exp(s * splat(2 / cap));
   return splat(cap) - splat(2 * cap) / (e + splat(1));
-}
-
-template <class Cache>
-TINYVLLM_INLINE F32x8 scores(const AttentionTile& tile, int row, int group) {
-  const auto* k = static_cast<const typename Cache::Element*>(tile.k[group]);
-  const float* q = tile.q + static_cast<int64_t>(row) * tile.k_dim;
-  F32x8 total{};
-  for (int d = 0; d < tile.k_dim; ++d) {
-    total = fma(Cache::load8(k + d * kKvLanes), splat(q[d]), total);
-  }
-  return tile.soft_cap > 0 ? capped(total, tile.soft_cap) : total;
 }
 
 // Lanes of group g that lie in [begin, end).
@@ -42,55 +33,188 @@ TINYVLLM_INLINE I32x8 visible(int group, int begin, int end) {
   return (position >= begin) & (position < end);
 }
 
-template <class Cache>
-TINYVLLM_INLINE void attend_row(const AttentionTile& tile, int row) {
+// R rows against G groups of 8 tokens: R · G accumulators, 8 or more to hide the FMA's latency, and
+// with the G vectors of K and a query element within 16 registers.
+template <class Cache, int R, int G>
+TINYVLLM_INLINE void score_groups(const AttentionTile& tile, int row, int group,
+                                  F32x8 (*scores)[kGroups]) {
+  const typename Cache::Element* k[G];
+  for (int g = 0; g < G; ++g) {
+    k[g] = static_cast<const typename Cache::Element*>(tile.k[group + g]);
+  }
+  const float* q[R];
+  for (int r = 0; r < R; ++r) q[r] = tile.q + static_cast<int64_t>(row + r) * tile.k_dim;
+  F32x8 total[R][G] = {};
+  for (int d = 0; d < tile.k_dim; ++d) {
+    F32x8 keys[G];
+    for (int g = 0; g < G; ++g) keys[g] = Cache::load8(k[g] + d * kKvLanes);
+    for (int r = 0; r < R; ++r) {
+      const F32x8 query = splat(q[r][d]);
+      for (int g = 0; g < G; ++g) total[r][g] = fma(keys[g], query, total[r][g]);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int g = 0; g < G; ++g) {
+      scores[r][group + g] = tile.soft_cap > 0 ? capped(total[r][g], tile.soft_cap) : total[r][g];
+    }
+  }
+}
+
+template <class Cache, int R>
+TINYVLLM_INLINE void score(const AttentionTile& tile, int row, int first, int last,
+                           F32x8 (*scores)[kGroups]) {
+  constexpr int kTogether = R == 4 ? 2 : R == 1 ? 8 : 4;
+  int g = first;
+  for (; g + kTogether <= last + 1; g += kTogether) {
+    score_groups<Cache, R, kTogether>(tile, row, g, scores);
+  }
+  for (; g <= last; ++g) score_groups<Cache, R, 1>(tile, row, g, scores);
+}
+
+// Scores become weights e^(score - max); the row's state is brought to the new maximum. Returns the
+// factor by which what was summed up so far shrinks.
+TINYVLLM_INLINE float weigh(const AttentionTile& tile, int row, const F32x8* scores,
+                            float* weights) {
   const int begin = tile.begin[row];
   const int end = tile.end[row];
-  if (begin >= end) return;
   const int first = begin / kKvLanes;
   const int last = (end - 1) / kKvLanes;
   const F32x8 lowest = splat(-__builtin_huge_valf());
-  F32x8 score[kGroups];
   F32x8 top = lowest;
   for (int g = first; g <= last; ++g) {
-    score[g] = select(visible(g, begin, end), scores<Cache>(tile, row, g), lowest);
-    top = max(top, score[g]);
+    top = max(top, select(visible(g, begin, end), scores[g], lowest));
   }
-  const float old_max = tile.max[row];
+  const float old_max = tile.state.max[row];
   const float tile_max = max_of(top);
   const float new_max = tile_max > old_max ? tile_max : old_max;
-  const float decay = old_max == -__builtin_huge_valf() ? 0 : exp(splat(old_max - new_max))[0];
-
-  alignas(32) float weights[kKvTile];
   F32x8 total{};
   for (int g = first; g <= last; ++g) {
-    const F32x8 w = select(visible(g, begin, end), exp(score[g] - splat(new_max)), F32x8{});
+    const F32x8 w = select(visible(g, begin, end), exp(scores[g] - splat(new_max)), F32x8{});
     total += w;
     store(weights + g * kKvLanes, w);
   }
-  tile.max[row] = new_max;
-  tile.sum[row] = tile.sum[row] * decay + sum(total);
+  const float decay = exp(splat(old_max - new_max))[0];  // 0 at first, from -infinity
+  tile.state.max[row] = new_max;
+  tile.state.sum[row] = tile.state.sum[row] * decay + sum(total);
+  return decay;
+}
 
-  float* acc = tile.acc + static_cast<int64_t>(row) * tile.v_dim;
-  for (int d = 0; d < tile.v_dim; d += kLanes) {
-    F32x8 a = load(acc + d) * splat(decay);
-    for (int t = begin; t < end; ++t) {
-      const auto* v = static_cast<const typename Cache::Element*>(tile.v[t / kKvLanes]) +
-                      static_cast<int64_t>(t % kKvLanes) * tile.v_dim;
-      a = fma(splat(weights[t]), Cache::load8(v + d), a);
+// acc = decay · acc + Σ over tokens [begin, end) of weight · V, for R rows and D vectors of V.
+template <class Cache, int R, int D>
+TINYVLLM_INLINE void add_values(const AttentionTile& tile, int row, int d, int begin, int end,
+                                const float (*weights)[kKvTile], const float* decay) {
+  F32x8 total[R][D];
+  for (int r = 0; r < R; ++r) {
+    const float* acc = tile.state.acc + static_cast<int64_t>(row + r) * tile.v_dim + d;
+    for (int i = 0; i < D; ++i) total[r][i] = load(acc + i * kLanes) * splat(decay[r]);
+  }
+  for (int t = begin; t < end; ++t) {
+    const auto* v = static_cast<const typename Cache::Element*>(tile.v[t / kKvLanes]) +
+                    static_cast<int64_t>(t % kKvLanes) * tile.v_dim + d;
+    F32x8 values[D];
+    for (int i = 0; i < D; ++i) values[i] = Cache::load8(v + i * kLanes);
+    for (int r = 0; r < R; ++r) {
+      const F32x8 weight = splat(weights[r][t]);
+      for (int i = 0; i < D; ++i) total[r][i] = fma(weight, values[i], total[r][i]);
     }
-    store(acc + d, a);
+  }
+  for (int r = 0; r < R; ++r) {
+    float* acc = tile.state.acc + static_cast<int64_t>(row + r) * tile.v_dim + d;
+    for (int i = 0; i < D; ++i) store(acc + i * kLanes, total[r][i]);
+  }
+}
+
+template <class Cache, int R>
+TINYVLLM_INLINE void add_values(const AttentionTile& tile, int row, int begin, int end,
+                                const float (*weights)[kKvTile], const float* decay) {
+  constexpr int kTogether = R == 4 ? 2 : R == 1 ? 8 : 4;
+  int d = 0;
+  for (; d + kTogether * kLanes <= tile.v_dim; d += kTogether * kLanes) {
+    add_values<Cache, R, kTogether>(tile, row, d, begin, end, weights, decay);
+  }
+  for (; d < tile.v_dim; d += kLanes) {
+    add_values<Cache, R, 1>(tile, row, d, begin, end, weights, decay);
+  }
+}
+
+template <class Cache, int R>
+TINYVLLM_INLINE void attend_rows(const AttentionTile& tile, int row) {
+  const int* begin = tile.begin + row;
+  const int* end = tile.end + row;
+  int first = kKvTile;
+  int last = 0;
+  int shared_begin = 0;  // what all R rows see
+  int shared_end = kKvTile;
+  for (int r = 0; r < R; ++r) {
+    if (begin[r] < end[r]) {
+      first = begin[r] < first ? begin[r] : first;
+      last = end[r] > last ? end[r] : last;
+    }
+    shared_begin = begin[r] > shared_begin ? begin[r] : shared_begin;
+    shared_end = end[r] < shared_end ? end[r] : shared_end;
+  }
+  if (first >= last) return;
+  F32x8 scores[R][kGroups];
+  score<Cache, R>(tile, row, first / kKvLanes, (last - 1) / kKvLanes, scores);
+
+  alignas(32) float weights[R][kKvTile];
+  float decay[R];
+  const float one[R == 1 ? 1 : kMaxRows] = {1};
+  const bool shared = R > 1 && shared_begin < shared_end;
+  for (int r = 0; r < R; ++r) {
+    decay[r] = 1;
+    if (begin[r] >= end[r]) continue;
+    decay[r] = weigh(tile, row + r, scores[r], weights[r]);
+    // Tokens that this row sees and another does not, before the shared ones: or all of them.
+    const int stop = shared ? shared_begin : end[r];
+    if (begin[r] < stop) {
+      add_values<Cache, 1>(tile, row + r, begin[r], stop, weights + r, decay + r);
+      decay[r] = 1;
+    }
+  }
+  if (!shared) return;
+  add_values<Cache, R>(tile, row, shared_begin, shared_end, weights, decay);
+  for (int r = 0; r < R; ++r) {
+    if (shared_end < end[r]) {
+      add_values<Cache, 1>(tile, row + r, shared_end, end[r], weights + r, one);
+    }
   }
 }
 
 template <class Cache>
 TINYVLLM_INLINE void attend(const AttentionTile& tile) {
-  for (int row = 0; row < tile.rows; ++row) attend_row<Cache>(tile, row);
+  int row = 0;
+  for (; row + kMaxRows <= tile.rows; row += kMaxRows) attend_rows<Cache, kMaxRows>(tile, row);
+  switch (tile.rows - row) {
+    case 3:
+      return attend_rows<Cache, 3>(tile, row);
+    case 2:
+      return attend_rows<Cache, 2>(tile, row);
+    case 1:
+      return attend_rows<Cache, 1>(tile, row);
+  }
 }
 
 }  // namespace
 
 void attend_f16(const AttentionTile& tile) { attend<CacheF16>(tile); }
 void attend_f32(const AttentionTile& tile) { attend<CacheF32>(tile); }
+
+void merge_attention(const AttentionState& from, int row, int v_dim, const AttentionState& to,
+                     int to_row) {
+  const float* acc = from.acc + static_cast<int64_t>(row) * v_dim;
+  float* total = to.acc + static_cast<int64_t>(to_row) * v_dim;
+  const float a = to.max[to_row];
+  const float b = from.max[row];
+  if (b == -__builtin_huge_valf()) return;  // saw nothing
+  const float top = a > b ? a : b;
+  const F32x8 keep = exp(splat(a - top));
+  const F32x8 take = exp(splat(b - top));
+  to.max[to_row] = top;
+  to.sum[to_row] = to.sum[to_row] * keep[0] + from.sum[row] * take[0];
+  for (int d = 0; d < v_dim; d += kLanes) {
+    store(total + d, fma(load(acc + d), take, load(total + d) * keep));
+  }
+}
 
 }  // namespace tinyvllm::ops::cpu::TINYVLLM_ISA

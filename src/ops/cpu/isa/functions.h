@@ -25,6 +25,8 @@ void to_f16(const float* x, int64_t n, uint16_t* y);
 
 void attend_f16(const AttentionTile& tile);
 void attend_f32(const AttentionTile& tile);
+void merge_attention(const AttentionState& from, int row, int v_dim, const AttentionState& to,
+                     int to_row);
 
 float largest(const float* x, int64_t n);
 float exponentials(const float* x, int64_t n, float shift, float* y);

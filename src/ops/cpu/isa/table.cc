@@ -26,6 +26,7 @@ const Kernels kKernels = {
     .to_f16 = to_f16,
     .attend_f16 = attend_f16,
     .attend_f32 = attend_f32,
+    .merge_attention = merge_attention,
     .largest = largest,
     .exponentials = exponentials,
     .find_above = find_above,
