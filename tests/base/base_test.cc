@@ -69,6 +69,14 @@ TEST(Utf8, NextUndoesAppend) {
   }
 }
 
+TEST(Strings, GroupsDigits) {
+  EXPECT_EQ(group_digits(0), "0");
+  EXPECT_EQ(group_digits(999), "999");
+  EXPECT_EQ(group_digits(49152), "49,152");
+  EXPECT_EQ(group_digits(-123456), "-123,456");
+  EXPECT_EQ(group_digits(1234567), "1,234,567");
+}
+
 TEST(Json, EscapesAndSeparates) {
   JsonWriter json;
   json.begin_object().field("a\"b", "x\n\x01\xFF").field("ids", std::vector<int>{1, 2});
