@@ -102,7 +102,7 @@ Status bench_open(const std::string& path, int samples, std::vector<Row>& rows) 
         status = opened.error();
       }
     }));
-    TRY(status);
+    if (!status.ok()) return status;
     if (i == 0) memory = private_mb() - before;
   }
   rows.push_back(make_row("open, 262,144 tokens", "ms", kOpenLimitMs, times));
