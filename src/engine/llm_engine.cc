@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "engine/kv_sizing.h"
+#include "engine/prepare_sampling.h"
 #include "model/registry.h"
-#include "sample/random.h"
 
 namespace tinyvllm {
 namespace {
@@ -61,40 +61,69 @@ Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
   return Status();
 }
 
-Result<SequenceId> LLMEngine::add_request(std::vector<int32_t> prompt,
-                                          const SamplingParams& sampling) {
+Result<RequestId> LLMEngine::add_request(std::vector<int32_t> prompt, SamplingParams sampling,
+                                         const RequestOptions& options) {
+  const int64_t vocabulary = model_->info().vocab_size;
   for (const int32_t token : prompt) {
-    if (token < 0 || token >= model_->info().vocab_size) {
-      return error("prompt: token ", token, " is outside the vocabulary of ",
-                   model_->info().vocab_size);
+    if (token < 0 || token >= vocabulary) {
+      return error("prompt: token ", token, " is outside the vocabulary of ", vocabulary);
     }
   }
-  TRY(validate(sampling, {.vocab_size = model_->info().vocab_size}));
-  const SequenceId id = next_sequence_++;
-  const int prompt_tokens = static_cast<int>(prompt.size());
-  Request request;
-  request.id = id;
-  request.prompt = std::move(prompt);
-  request.sampling = sampling;
-  if (!sampling.seed) request.sampling.seed = random_seed();
-  TRY(core_->add(std::move(request)));
-  answers_.emplace(id,
-                   Answer{id, 0, prompt_tokens, 0, Clock::now(), {}, Detokenizer(*tokenizer_, {})});
+  if (options.truncate_prompt_tokens < 0) {
+    return error("truncate_prompt_tokens: expected at least 1, found ",
+                 options.truncate_prompt_tokens);
+  }
+  const auto keep = static_cast<size_t>(options.truncate_prompt_tokens);
+  if (keep > 0 && prompt.size() > keep) {
+    prompt.erase(prompt.begin(), prompt.end() - static_cast<ptrdiff_t>(keep));
+  }
+  TRY(prepare_sampling(sampling, *tokenizer_, vocabulary));
+
+  // Each answer is a sequence; the first one's id is the request's, and the others share its
+  // prompt.
+  const RequestId id = next_sequence_;
+  const DetokenizerOptions text{sampling.skip_special_tokens, sampling.stop,
+                                sampling.include_stop_str_in_output};
+  for (uint32_t answer = 0; answer < static_cast<uint32_t>(sampling.n); ++answer) {
+    Request request;
+    request.id = next_sequence_++;
+    request.prompt = prompt;
+    request.sampling = sampling;
+    request.priority = options.priority;
+    request.cache_salt = options.cache_salt;
+    request.shares_prompt_of = answer == 0 ? 0 : id;
+    request.answer = answer;
+    const SequenceId sequence = request.id;
+    TRY(core_->add(std::move(request)));  // the first one tells; the others are like it
+    answers_.emplace(sequence, Answer{id,
+                                      answer,
+                                      static_cast<int>(prompt.size()),
+                                      0,
+                                      Clock::now(),
+                                      {},
+                                      Detokenizer(*tokenizer_, text)});
+  }
   return id;
 }
 
-void LLMEngine::abort(SequenceId request) {
-  core_->abort(request);
-  answers_.erase(request);
+void LLMEngine::abort(RequestId request) {
+  std::erase_if(answers_, [&](const auto& entry) {
+    if (entry.second.request != request) return false;
+    core_->abort(entry.first);
+    return true;
+  });
 }
 
 std::vector<RequestOutput> LLMEngine::step() {
   std::vector<RequestOutput> outputs;
   for (SequenceOutput& news : core_->step()) {
-    const auto found = answers_.find(news.sequence);
+    const SequenceId sequence = news.sequence;
+    const auto found = answers_.find(sequence);
     if (found == answers_.end()) continue;
     outputs.push_back(deliver(found->second, std::move(news)));
-    if (outputs.back().finish != FinishReason::kNone) answers_.erase(found);
+    if (outputs.back().finish == FinishReason::kNone) continue;
+    core_->abort(sequence);  // for those that a stop string ended; the others are over already
+    answers_.erase(found);
   }
   return outputs;
 }
@@ -112,7 +141,12 @@ RequestOutput LLMEngine::deliver(Answer& answer, SequenceOutput&& news) {
     const bool ends = news.finish == FinishReason::kStop && &token == &news.tokens.back();
     if (!ends) output.text += answer.text.push(token.token);
   }
-  if (output.finish != FinishReason::kNone) output.text += answer.text.finish();
+  if (answer.text.stopped()) {
+    output.finish = FinishReason::kStop;
+    output.stop_string = answer.text.stop_string();
+  } else if (output.finish != FinishReason::kNone) {
+    output.text += answer.text.finish();
+  }
   answer.timings.total_s = seconds_since(answer.arrived);
   if (answer.completion_tokens == 0) answer.timings.ttft_s = answer.timings.total_s;
   answer.completion_tokens += static_cast<int>(news.tokens.size());

@@ -1,5 +1,5 @@
 // The engine with text: a model loaded and ready, prompts in, text out as it becomes certain. One
-// thread owns it; AsyncEngine is for many.
+// thread owns it.
 #pragma once
 
 #include <chrono>
@@ -20,23 +20,32 @@
 
 namespace tinyvllm {
 
-struct Timings {
-  double queue_s = 0;  // until its first step
-  double ttft_s = 0;   // until its first token
-  double total_s = 0;  // until its last one
+using RequestId = uint64_t;
+
+struct RequestOptions {
+  int priority = 0;                // lower runs first
+  std::string cache_salt;          // prompts with different salts share no cache
+  int truncate_prompt_tokens = 0;  // keep only so many of the prompt's last tokens; 0: all
 };
 
+struct Timings {
+  double ttft_s = 0;   // from the request to its first token
+  double total_s = 0;  // and to its newest one
+};
+
+// News of one answer to a request.
 struct RequestOutput {
-  SequenceId request = 0;
+  RequestId request = 0;
   uint32_t answer = 0;  // which, of several
   std::string text;     // new since the last output, whole characters
   std::vector<SampledToken> tokens;
   FinishReason finish = FinishReason::kNone;
+  std::string stop_string;  // the one that ended it, if one did
   int prompt_tokens = 0;
   int completion_tokens = 0;  // so far
-  int cached_tokens = 0;
-  Timings timings;    // so far
-  std::string error;  // with kError
+  int cached_tokens = 0;      // of the prompt
+  Timings timings;            // so far
+  std::string error;          // with kError
 };
 
 class LLMEngine {
@@ -44,8 +53,9 @@ class LLMEngine {
   static Result<std::unique_ptr<LLMEngine>> load(Runtime& runtime, const std::string& path,
                                                  const EngineOptions& options);
 
-  Result<SequenceId> add_request(std::vector<int32_t> prompt, const SamplingParams& sampling);
-  void abort(SequenceId request);
+  Result<RequestId> add_request(std::vector<int32_t> prompt, SamplingParams sampling,
+                                const RequestOptions& options = {});
+  void abort(RequestId request);
   bool has_work() const { return core_->has_work(); }
 
   // One step for everyone: what it brought, for those it brought something.
@@ -61,7 +71,7 @@ class LLMEngine {
  private:
   using Clock = std::chrono::steady_clock;
   struct Answer {  // one sequence's way back to text
-    SequenceId request = 0;
+    RequestId request = 0;
     uint32_t index = 0;
     int prompt_tokens = 0;
     int completion_tokens = 0;

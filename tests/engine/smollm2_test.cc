@@ -1,6 +1,7 @@
 // The real model, end to end: another implementation chooses the same tokens, and no cutting of the
 // prompt changes a single bit.
-#include <cstdlib>
+#include "tests/engine/smollm2.h"
+
 #include <cstring>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -12,14 +13,6 @@
 
 namespace tinyvllm {
 namespace {
-
-std::string smollm2_path() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::string base =
-      cache != nullptr ? cache : std::string(home != nullptr ? home : ".") + "/.cache";
-  return base + "/tinyvllm/models/SmolLM2-135M-Instruct.Q4_1.gguf";
-}
 
 constexpr int kContext = 512;
 constexpr int kBlockSize = 16;
