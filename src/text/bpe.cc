@@ -1,5 +1,6 @@
 #include "text/bpe.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/utf8.h"
@@ -19,18 +20,47 @@ Bpe::Bpe(Vocabulary vocabulary, MergeTable merges, BpeOptions options, size_t id
     byte_ids_[byte] = vocabulary_.find(std::string_view(&text, 1));
     fallback_ids_[byte] = vocabulary_.find(make_byte_token(static_cast<uint8_t>(byte)));
   }
+  can_cut_ = knows_every_character();
+  if (can_cut_) vocabulary_.for_each([&](std::string_view text) { seams_.add_token(text); });
+}
+
+bool Bpe::knows_every_character() const {
+  if (!options_.continuing_prefix.empty() || !options_.word_suffix.empty()) return false;
+  if (!options_.byte_level && !options_.byte_fallback) return false;
+  const auto& ids = options_.byte_level ? byte_ids_ : fallback_ids_;
+  return std::find(ids.begin(), ids.end(), Vocabulary::kNone) == ids.end();
 }
 
 void Bpe::encode(std::string_view piece, std::vector<int32_t>& ids) const {
   const int32_t id = vocabulary_.find(piece);
-  if (id == Vocabulary::kNone) return merge(piece, ids);
+  if (id != Vocabulary::kNone && options_.ignore_merges) {
+    ids.push_back(id);
+  } else if (id == Vocabulary::kNone && can_cut_) {
+    merge_parts(piece, ids);
+  } else {
+    encode_part(piece, id, ids);
+  }
+}
+
+void Bpe::merge_parts(std::string_view piece, std::vector<int32_t>& ids) const {
+  for (size_t begin = 0; begin < piece.size();) {
+    const size_t end = seams_.next_cut(piece, begin);
+    const std::string_view part = piece.substr(begin, end - begin);
+    encode_part(part, vocabulary_.find(part), ids);
+    begin = end;
+  }
+}
+
+// `id`: of the token that the part spells, or kNone.
+void Bpe::encode_part(std::string_view part, int32_t id, std::vector<int32_t>& ids) const {
+  if (id == Vocabulary::kNone) return merge(part, ids);
   std::atomic<Whole>& whole = whole_[static_cast<size_t>(id)];
-  if (options_.ignore_merges || whole.load(std::memory_order_relaxed) == Whole::kYes) {
+  if (whole.load(std::memory_order_relaxed) == Whole::kYes) {
     ids.push_back(id);
     return;
   }
   const size_t before = ids.size();
-  merge(piece, ids);
+  merge(part, ids);
   const bool is_whole = ids.size() == before + 1 && ids.back() == id;
   whole.store(is_whole ? Whole::kYes : Whole::kNo, std::memory_order_relaxed);
 }

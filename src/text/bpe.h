@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "text/merge_table.h"
+#include "text/seams.h"
 #include "text/token_model.h"
 #include "text/vocabulary.h"
 
@@ -40,6 +41,9 @@ class Bpe : public TokenModel {
   // merging. Found out on first use, because checking all at load would take longer than loading.
   enum class Whole : uint8_t { kUnknown, kYes, kNo };
 
+  bool knows_every_character() const;
+  void merge_parts(std::string_view piece, std::vector<int32_t>& ids) const;
+  void encode_part(std::string_view part, int32_t id, std::vector<int32_t>& ids) const;
   void merge(std::string_view piece, std::vector<int32_t>& ids) const;
   void start_symbols(std::string_view piece, std::vector<int32_t>& symbols) const;
   int32_t find_character(std::string_view character, bool first, bool last) const;
@@ -47,9 +51,11 @@ class Bpe : public TokenModel {
 
   Vocabulary vocabulary_;
   MergeTable merges_;
+  Seams seams_;
   BpeOptions options_;
-  std::array<int32_t, 256> byte_ids_;            // of single bytes
-  std::array<int32_t, 256> fallback_ids_;        // of "<0x00>"…
+  std::array<int32_t, 256> byte_ids_;      // of single bytes
+  std::array<int32_t, 256> fallback_ids_;  // of "<0x00>"…
+  bool can_cut_;  // whether the seams hold: no character is left out or joined to its like
   std::unique_ptr<std::atomic<Whole>[]> whole_;  // [id_count]
 };
 

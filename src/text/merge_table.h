@@ -21,19 +21,29 @@ class MergeTable {
  public:
   explicit MergeTable(size_t merges = 0) {
     size_t slots = 16;
-    while (slots < merges * 2) slots *= 2;
+    while (slots * 3 < merges * 4) slots *= 2;  // at most three quarters in use
     slots_.resize(slots);
   }
 
   // At most as many as were announced. A pair that is there already gets the new rank.
   void insert(int32_t left, int32_t right, Merge merge) {
-    slots_[slot_of(key(left, right))] = {key(left, right), merge};
+    const uint64_t wanted = key(left, right);
+    const uint64_t hash = hash_number(wanted);
+    slots_[slot_of(wanted, hash)] = {wanted, merge};
+    known_[hash >> (64 - kFilterBits)] = true;
   }
 
-  Merge find(int32_t left, int32_t right) const { return slots_[slot_of(key(left, right))].merge; }
+  Merge find(int32_t left, int32_t right) const {
+    const uint64_t wanted = key(left, right);
+    const uint64_t hash = hash_number(wanted);
+    // Most pairs merge to nothing, and the filter that says so fits in the nearest cache.
+    if (!known_[hash >> (64 - kFilterBits)]) return Merge();
+    return slots_[slot_of(wanted, hash)].merge;
+  }
 
  private:
   static constexpr uint64_t kFree = UINT64_MAX;
+  static constexpr size_t kFilterBits = 20;
   struct Slot {
     uint64_t key = kFree;
     Merge merge;
@@ -42,14 +52,15 @@ class MergeTable {
   static uint64_t key(int32_t left, int32_t right) {
     return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
   }
-  size_t slot_of(uint64_t key) const {
+  size_t slot_of(uint64_t key, uint64_t hash) const {
     const size_t mask = slots_.size() - 1;
-    size_t at = hash_number(key) & mask;
+    size_t at = hash & mask;
     while (slots_[at].key != key && slots_[at].key != kFree) at = (at + 1) & mask;
     return at;
   }
 
   std::vector<Slot> slots_;
+  std::vector<bool> known_ = std::vector<bool>(size_t{1} << kFilterBits);
 };
 
 }  // namespace tinyvllm

@@ -1,13 +1,13 @@
 #include "text/merging.h"
 
 #include <algorithm>
-#include <queue>
+#include <functional>
 
 namespace tinyvllm {
 namespace {
 
 // Up to here, rescanning all ranks for the smallest beats keeping a heap.
-constexpr size_t kScanLimit = 48;
+constexpr size_t kScanLimit = 32;
 
 void merge_by_scanning(const MergeTable& merges, std::vector<int32_t>& symbols) {
   int32_t* const symbol = symbols.data();
@@ -30,66 +30,61 @@ void merge_by_scanning(const MergeTable& merges, std::vector<int32_t>& symbols) 
   symbols.resize(count);
 }
 
-constexpr int32_t kEnd = -1;
-constexpr int32_t kGone = -2;  // as a symbol's `next`: it was merged into its left neighbour
+constexpr uint32_t kNone = UINT32_MAX;
 
+// A symbol in a linked list, and the merge with the one after it.
 struct Node {
   int32_t symbol;
-  int32_t previous;
-  int32_t next;
+  uint32_t previous, next;
+  Merge merge;
 };
 
-struct Candidate {
-  uint32_t rank;
-  int32_t left;  // index of the left symbol
-  int32_t id;
-  bool operator>(const Candidate& other) const {
-    return rank != other.rank ? rank > other.rank : left > other.left;
-  }
-};
+// A possible merge as one number: rank first, then the place of its left symbol.
+uint64_t candidate(uint32_t rank, uint32_t left) { return uint64_t{rank} << 32 | left; }
 
 void merge_with_heap(const MergeTable& merges, std::vector<int32_t>& symbols) {
-  std::vector<Node> nodes(symbols.size());
-  std::vector<Candidate> heap_storage;
-  heap_storage.reserve(symbols.size());
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> heap(
-      std::greater<>(), std::move(heap_storage));
-
-  const auto offer = [&](int32_t left) {
-    const Node& node = nodes[static_cast<size_t>(left)];
-    if (node.next == kEnd) return;
-    const Merge merge = merges.find(node.symbol, nodes[static_cast<size_t>(node.next)].symbol);
-    if (merge.possible()) heap.push({merge.rank, left, merge.id});
+  const auto count = static_cast<uint32_t>(symbols.size());
+  std::vector<Node> nodes(count);
+  std::vector<uint64_t> heap;
+  heap.reserve(count);
+  const auto find_merge = [&](uint32_t left) {
+    Node& node = nodes[left];
+    node.merge = node.next == kNone ? Merge() : merges.find(node.symbol, nodes[node.next].symbol);
+    return node.merge.possible();
   };
 
-  const auto count = static_cast<int32_t>(symbols.size());
-  for (int32_t i = 0; i < count; ++i) {
-    nodes[static_cast<size_t>(i)] = {symbols[static_cast<size_t>(i)], i - 1,
-                                     i + 1 < count ? i + 1 : kEnd};
+  for (uint32_t i = 0; i < count; ++i) {
+    nodes[i] = {symbols[i], i == 0 ? kNone : i - 1, i + 1 < count ? i + 1 : kNone, Merge()};
   }
-  for (int32_t i = 0; i + 1 < count; ++i) offer(i);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (find_merge(i)) heap.push_back(candidate(nodes[i].merge.rank, i));
+  }
+  std::make_heap(heap.begin(), heap.end(), std::greater<>());
+  const auto offer = [&](uint32_t left) {
+    if (!find_merge(left)) return;
+    heap.push_back(candidate(nodes[left].merge.rank, left));
+    std::push_heap(heap.begin(), heap.end(), std::greater<>());
+  };
 
   while (!heap.empty()) {
-    const Candidate best = heap.top();
-    heap.pop();
-    Node& left = nodes[static_cast<size_t>(best.left)];
-    if (left.next == kGone || left.next == kEnd) continue;
-    Node& right = nodes[static_cast<size_t>(left.next)];
-    // A candidate whose symbols have changed since it was offered is void.
-    const Merge now = merges.find(left.symbol, right.symbol);
-    if (now.rank != best.rank || now.id != best.id) continue;
-    left.symbol = best.id;
+    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+    const uint64_t best = heap.back();
+    heap.pop_back();
+    const auto at = static_cast<uint32_t>(best);
+    Node& left = nodes[at];
+    // A candidate is void once its left symbol is gone, or merges otherwise by now.
+    if (left.merge.rank != best >> 32) continue;
+    Node& right = nodes[left.next];
+    left.symbol = left.merge.id;
     left.next = right.next;
-    right.next = kGone;
-    if (left.next != kEnd) nodes[static_cast<size_t>(left.next)].previous = best.left;
-    if (left.previous != kEnd) offer(left.previous);
-    offer(best.left);
+    right.merge = Merge();
+    if (left.next != kNone) nodes[left.next].previous = at;
+    if (left.previous != kNone) offer(left.previous);
+    offer(at);
   }
 
   symbols.clear();
-  for (int32_t i = 0; i != kEnd; i = nodes[static_cast<size_t>(i)].next) {
-    symbols.push_back(nodes[static_cast<size_t>(i)].symbol);
-  }
+  for (uint32_t i = 0; i != kNone; i = nodes[i].next) symbols.push_back(nodes[i].symbol);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace tinyvllm {
 
 // Joins pairs in `symbols`, lowest rank first and leftmost among equals, until none merges.
-// O(n log n); short inputs take a path without a heap. A negative symbol merges with nothing.
+// O(n log n); short inputs take a path without a heap.
 void merge_symbols(const MergeTable& merges, std::vector<int32_t>& symbols);
 
 }  // namespace tinyvllm

@@ -99,6 +99,10 @@ void normalize_unicode(std::string& text, NormalForm form) {
   size_t copied = 0;    // out holds what text[0..copied) becomes
   size_t previous = 0;  // begin of the letter that the next character may join
   for (size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      previous = at++;
+      continue;
+    }
     const size_t begin = at;
     const char32_t c = utf8_next(text, at);
     if (is_plain(c, form) || table[c].is_inert()) {

@@ -20,8 +20,6 @@ class Pattern {
   virtual void find_all(std::string_view text, std::vector<Span>& matches) const = 0;
 };
 
-// Expressions that published tokenizers share are matched by code written for them, the others by
-// Regex: the same matches, several times faster.
 Result<std::unique_ptr<Pattern>> make_regex_pattern(std::string_view expression);
 Result<std::unique_ptr<Pattern>> make_string_pattern(std::string_view text);
 

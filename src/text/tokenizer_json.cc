@@ -77,11 +77,17 @@ Status check_ids(const std::vector<int32_t>& ids, const TokenTexts& texts) {
   return Status();
 }
 
-void mark_special(PipelineParts& parts) {
+// A token is left out of decoded text when its string is that of a control token, whichever its id.
+void mark_special(const JsonModel& model, PipelineParts& parts) {
   parts.special.resize(static_cast<size_t>(parts.texts.size()));
-  for (int32_t id = 0; id < parts.texts.size(); ++id) {
-    parts.special[static_cast<size_t>(id)] =
-        parts.texts.has(id) && parts.added.is_special(parts.texts[id]);
+  const auto mark = [&](int32_t id, const std::string& content) {
+    if (parts.texts.has(id) && parts.texts[id] == content)
+      parts.special[static_cast<size_t>(id)] = true;
+  };
+  for (const AddedToken& token : parts.added.tokens()) {
+    if (!parts.added.is_special(token.content)) continue;
+    mark(token.id, token.content);
+    mark(model.ids.find(token.content), token.content);
   }
 }
 
@@ -143,7 +149,7 @@ Result<std::unique_ptr<Tokenizer>> make_json_tokenizer(const TokenizerData& data
   parts.kind = kind_of(model.type, pretokenizers.byte_level);
   parts.texts = std::move(model.texts);
   parts.texts.pack();
-  mark_special(parts);
+  mark_special(model, parts);
   TRY_ASSIGN(const TokenizerConfig config, read_tokenizer_config(data));
   parts.end_ids = find_end_ids(config, data, model, parts);
   return std::unique_ptr<Tokenizer>(std::make_unique<Pipeline>(std::move(parts)));

@@ -59,13 +59,16 @@ bool is_comment(const Json& merge) {
   return text.ok() && text.value().starts_with("#version");
 }
 
-Result<MergeTable> read_merges(const Json& json, const Vocabulary& ids,
+Result<MergeTable> read_merges(const Json& json, const JsonModel& model,
                                const std::string& continuing_prefix) {
+  const Vocabulary& ids = model.ids;
+  const TokenTexts& texts = model.texts;
   TRY_ASSIGN(const Json list, json.field("merges"));
   TRY_ASSIGN(const size_t count, list.size());
   if (list.kind() != Json::Kind::kArray) return list.wrong("an array");
   MergeTable table(count);
   uint32_t rank = 0;
+  int32_t guess = 0;
   std::string joined;
   TRY(list.for_each_item([&](size_t index, const Json& item) -> Status {
     if (is_comment(item)) return Status();
@@ -74,7 +77,10 @@ Result<MergeTable> read_merges(const Json& json, const Vocabulary& ids,
     joined += pair.right.substr(std::min(continuing_prefix.size(), pair.right.size()));
     const int32_t left = ids.find(pair.left);
     const int32_t right = ids.find(pair.right);
-    const int32_t id = ids.find(joined);
+    // Tokens are mostly numbered in the order of the merges that make them.
+    guess += 1;
+    if (!texts.has(guess) || texts[guess] != joined) guess = ids.find(joined);
+    const int32_t id = guess;
     if (left < 0 || right < 0 || id < 0) {
       const std::string_view missing = left < 0 ? pair.left : right < 0 ? pair.right : joined;
       return error(list.path(), "[", index, "]: '", printable(missing),
@@ -115,7 +121,7 @@ Result<std::unique_ptr<TokenModel>> read_bpe(const Json& json, const JsonModel& 
     TRY_ASSIGN(const std::string_view text, unknown->string());
     options.unknown = model.ids.find(text);
   }
-  TRY_ASSIGN(MergeTable merges, read_merges(json, model.ids, options.continuing_prefix));
+  TRY_ASSIGN(MergeTable merges, read_merges(json, model, options.continuing_prefix));
   byte_level = byte_level && !options.byte_fallback && options.continuing_prefix.empty() &&
                options.word_suffix.empty();
   options.byte_level = byte_level;
