@@ -1,5 +1,6 @@
 #include "text/tokenizer_json.h"
 
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -78,16 +79,17 @@ Status check_ids(const std::vector<int32_t>& ids, const TokenTexts& texts) {
 }
 
 // A token is left out of decoded text when its string is that of a control token, whichever its id.
-void mark_special(const JsonModel& model, PipelineParts& parts) {
-  parts.special.resize(static_cast<size_t>(parts.texts.size()));
-  const auto mark = [&](int32_t id, const std::string& content) {
-    if (parts.texts.has(id) && parts.texts[id] == content)
-      parts.special[static_cast<size_t>(id)] = true;
-  };
+void mark_special(PipelineParts& parts) {
+  std::array<bool, 256> begins{};  // most tokens are dismissed by their first byte
   for (const AddedToken& token : parts.added.tokens()) {
-    if (!parts.added.is_special(token.content)) continue;
-    mark(token.id, token.content);
-    mark(model.ids.find(token.content), token.content);
+    if (token.special) begins[static_cast<unsigned char>(token.content[0])] = true;
+  }
+  parts.special.resize(static_cast<size_t>(parts.texts.size()));
+  for (int32_t id = 0; id < parts.texts.size(); ++id) {
+    const std::string_view text = parts.texts[id];
+    parts.special[static_cast<size_t>(id)] = !text.empty() &&
+                                             begins[static_cast<unsigned char>(text[0])] &&
+                                             parts.added.is_special(text);
   }
 }
 
@@ -149,7 +151,7 @@ Result<std::unique_ptr<Tokenizer>> make_json_tokenizer(const TokenizerData& data
   parts.kind = kind_of(model.type, pretokenizers.byte_level);
   parts.texts = std::move(model.texts);
   parts.texts.pack();
-  mark_special(model, parts);
+  mark_special(parts);
   TRY_ASSIGN(const TokenizerConfig config, read_tokenizer_config(data));
   parts.end_ids = find_end_ids(config, data, model, parts);
   return std::unique_ptr<Tokenizer>(std::make_unique<Pipeline>(std::move(parts)));
