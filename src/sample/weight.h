@@ -30,8 +30,9 @@ constexpr float kRoundToInt =
   if (!(octaves >= kFloorOctaves)) return 0;
   const float shifted = octaves + kRoundToInt;
   const float f = octaves - (shifted - kRoundToInt);
+  const float f2 = f * f;  // Estrin's scheme: short chains, for the kernels' sake
   const float p =
-      ((((kExp2[4] * f + kExp2[3]) * f + kExp2[2]) * f + kExp2[1]) * f + kExp2[0]) * f + 1;
+      ((kExp2[4] * f + kExp2[3]) * f2 + (kExp2[2] * f + kExp2[1])) * f2 + (kExp2[0] * f + 1.0f);
   const uint32_t exponent = (__builtin_bit_cast(uint32_t, shifted) + 30) << 23;
   return static_cast<uint32_t>(static_cast<int32_t>(
       __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, p) + exponent) + 0.5f));
