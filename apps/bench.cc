@@ -11,6 +11,7 @@ void add_bench(CLI::App& app, Action& action) {
   bench->footer("Example:\n  tinyvllm bench files");
   add_bench_files(*bench, action);
   add_bench_ops(*bench, action);
+  add_bench_sample(*bench, action);
 }
 
 }  // namespace tinyvllm

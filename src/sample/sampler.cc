@@ -1,5 +1,6 @@
 #include "sample/sampler.h"
 
+#include "ops/op_scope.h"
 #include "sample/arithmetic.h"
 #include "sample/cpu/kernel_table.h"
 #include "sample/cpu/sample_row.h"
@@ -12,7 +13,8 @@ class CpuRows {
  public:
   CpuRows(ExecContext& ctx, const Tensor& logits) : ctx_(ctx), logits_(logits), scope_(ctx.arena) {
     CHECK(ctx.device.kind() == DeviceKind::kCpu) << "sampling on " << ctx.device.name();
-    CHECK(logits.dtype == DType::kF32) << "logits in " << dtype_name(logits.dtype);
+    CHECK(logits.dtype == DType::kF32 && logits.cols > 0)
+        << "logits of " << logits.cols << " columns in " << dtype_name(logits.dtype);
     bytes_ = cpu_sampler::Scratch::bytes(logits.cols);
     memory_ = static_cast<char*>(ctx.arena.take(bytes_ * static_cast<size_t>(ctx.pool.size())));
   }
@@ -22,6 +24,15 @@ class CpuRows {
   void run(std::span<const Row> rows, std::span<SampleOutput> out, Choose choose) {
     CHECK(rows.size() == out.size()) << rows.size() << " rows, room for " << out.size();
     if (ctx_.dry_run) return;
+    // One look at each logit; the head has just written them, so they come from a cache.
+    const ops::OpScope scope(ctx_, [&] {
+      const auto count = static_cast<int64_t>(rows.size());
+      return OpCall{.op = "sample",
+                    .rows = count,
+                    .out = 1,
+                    .in = logits_.cols,
+                    .flops = static_cast<double>(count * logits_.cols)};
+    });
     const auto& kernels = cpu_sampler::kernels(static_cast<CpuDevice&>(ctx_.device).isa());
     ctx_.pool.parallel_for(static_cast<int64_t>(rows.size()), [&](int64_t task, int thread) {
       const Row& row = rows[static_cast<size_t>(task)];

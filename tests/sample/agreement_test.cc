@@ -23,7 +23,7 @@ class Generator {
 
   std::vector<float> logits(size_t size) {
     std::vector<float> row(size);
-    const int shape = below(8);
+    const int shape = below(9);
     const double spread = between(0.1, 12);
     for (float& logit : row) {
       switch (shape) {
@@ -48,11 +48,19 @@ class Generator {
         case 6:  // rounded, as from a half-precision head
           logit = std::round(static_cast<float>(between(-1, 1) * spread) * 16) / 16;
           break;
+        case 7:  // one favourite, the others alike: the nucleus ends among them
+          logit = -1;
+          break;
         default:
           logit = static_cast<float>(between(-1, 1) * spread);
       }
     }
-    if (seldom()) row[static_cast<size_t>(below(static_cast<int>(size)))] = 1e30f;
+    float& favourite = row[static_cast<size_t>(below(static_cast<int>(size)))];
+    if (shape == 7) {
+      favourite = static_cast<float>(between(0, 14));
+    } else if (below(8) == 0) {
+      favourite = 1e30f;
+    }
     if (below(40) == 0) row[static_cast<size_t>(below(static_cast<int>(size)))] = NAN;
     return row;
   }

@@ -19,19 +19,21 @@ struct Implementation {
   std::function<SampleOutput(const std::vector<float>& logits, const ScoreRow& row)> score;
 };
 
-// A CPU device with an arena large enough for rows of the test's vocabularies.
+// A CPU device and an arena of just the size that the dry run of a call asks for.
 class TestDevice {
  public:
-  explicit TestDevice(Isa isa, int threads = 1)
-      : device_(isa), pool_(threads), memory_(kArenaBytes), arena_(memory_.data(), kArenaBytes) {}
+  explicit TestDevice(Isa isa, int threads = 1) : device_(isa), pool_(threads) {}
 
-  ExecContext context() {
-    arena_.rewind(0);
+  ExecContext context(const Tensor& logits) {
+    Arena measuring;
+    ExecContext dry{device_, pool_, measuring, {}, /*dry_run=*/true};
+    sample(dry, logits, {}, {});
+    if (memory_.size() != measuring.peak()) memory_ = std::vector<char>(measuring.peak());
+    arena_ = Arena(memory_.data(), memory_.size());
     return {device_, pool_, arena_, {}};
   }
 
  private:
-  static constexpr size_t kArenaBytes = size_t{16} << 20;
   CpuDevice device_;
   ThreadPool pool_;
   std::vector<char> memory_;
@@ -57,13 +59,13 @@ inline std::vector<Implementation> implementations() {
     const auto device = std::make_shared<TestDevice>(isa);
     all.push_back({isa_name(isa),
                    [device](const std::vector<float>& logits, const SampleRow& row) {
-                     ExecContext ctx = device->context();
+                     ExecContext ctx = device->context(tensor_of(logits));
                      std::vector<SampleOutput> out(1);
                      sample(ctx, tensor_of(logits), {&row, 1}, out);
                      return out[0];
                    },
                    [device](const std::vector<float>& logits, const ScoreRow& row) {
-                     ExecContext ctx = device->context();
+                     ExecContext ctx = device->context(tensor_of(logits));
                      std::vector<SampleOutput> out(1);
                      score(ctx, tensor_of(logits), {&row, 1}, out);
                      return out[0];

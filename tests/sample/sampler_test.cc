@@ -179,10 +179,10 @@ TEST(Sampler, ARowIsChosenAlikeInAnyCompany) {
   TestDevice two_threads(supported_isas().back(), 2);
   TestDevice one_thread(Isa::kBaseline, 1);
   std::vector<SampleOutput> together(rows.size()), alone(1);
-  ExecContext many = two_threads.context();
+  ExecContext many = two_threads.context(tensor);
   sample(many, tensor, rows, together);
   for (size_t i = 0; i < rows.size(); ++i) {
-    ExecContext one = one_thread.context();
+    ExecContext one = one_thread.context(tensor);
     sample(one, tensor, {&rows[i], 1}, alone);
     EXPECT_EQ(alone[0].token, together[i].token) << "row " << i;
     EXPECT_EQ(alone[0].logprob, together[i].logprob) << "row " << i;

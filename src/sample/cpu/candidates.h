@@ -17,14 +17,11 @@ class Candidates {
   Candidates(const Kernels& kernels, const Row& row, const Octaves& octaves, Scratch& scratch);
 
   int64_t size() const { return size_; }
-  int32_t id(int64_t i) const { return ids_[i]; }
-  float logit(int64_t i) const { return logits_[i]; }
-
   void keep_top_k(int64_t k);
-  std::span<const int32_t> ranked();  // their indices, likeliest first
+  std::span<const int32_t> ranked();  // their ids, likeliest first
 
   // What follows needs weights.
-  void weigh() { kernels_.weights(logits_, size_, octaves_, weights_); }
+  void weigh() { kernels_.weights(columns_.values, size_, octaves_, columns_.weights); }
   uint64_t total_weight() const;
   void keep_mass(uint64_t need);  // the likeliest that together weigh as much
   void keep_typical(double share);
@@ -32,28 +29,21 @@ class Candidates {
   int32_t draw(const RandomKey& key) const;
 
  private:
-  // A place in the order by descending value, equals by ascending index.
+  // A place in the order by descending value, equals by ascending id.
   struct Place {
     float value;
-    int64_t index;
+    int32_t id;
   };
-  // The last of the first candidates that together weigh `need` (each one, without weights). Their
-  // values lie between low and high; that is for speed.
-  Place find_cut(const float* values, const uint32_t* weights, uint64_t need, float low,
-                 float high);
+  // Of the first candidates by `values` that together weigh `need`, the last.
+  Place find_cut(float* values, uint64_t need) const;
   void keep_up_to(const float* values, const Place& last);
-  float lowest_logit() const { return octaves_.top + octaves_.floor / octaves_.scale; }
-  template <class Keep>
-  void keep_if(Keep keep);
 
   const Kernels& kernels_;
   const Octaves octaves_;
+  const Columns columns_;  // [size] each; values are logits
+  const Columns members_;  // [size] each, of find_cut
+  float* const scores_;    // [size], of keep_typical
   int64_t size_ = 0;
-  float* logits_;      // [size]
-  int32_t* ids_;       // [size]
-  uint32_t* weights_;  // [size]
-  float* scores_;      // [size], of keep_typical
-  int32_t* members_;   // [size], of find_cut and ranked
 };
 
 }  // namespace tinyvllm::cpu_sampler

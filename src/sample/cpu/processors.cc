@@ -1,5 +1,7 @@
 #include "sample/cpu/processors.h"
 
+#include <bit>
+
 #include "sample/arithmetic.h"
 
 namespace tinyvllm::cpu_sampler {
@@ -7,41 +9,41 @@ namespace {
 
 constexpr float kOut = -std::numeric_limits<float>::infinity();
 
-// Counts by token, started afresh by clearing a bit for each: 19 KB for 151,936 tokens, which the
-// first-level cache holds. It lives in the candidates' memory, which is not yet in use.
-class TokenCounts {
+// A set of tokens: a bit for each of the vocabulary, 19 KB for 151,936, which the first-level cache
+// holds. Adding asks no questions (a branch on "seen before?" is mispredicted all the time in
+// text), and visiting ascends, as memory likes it.
+class TokenSet {
  public:
-  explicit TokenCounts(Scratch& scratch)
-      : vocabulary_(scratch.vocabulary),
-        seen_(scratch.seen),
-        counts_(scratch.members),
-        ids_(scratch.ids) {
-    std::fill_n(seen_, (vocabulary_ + 63) / 64, 0);
+  explicit TokenSet(Scratch& scratch)
+      : vocabulary_(scratch.vocabulary), words_(scratch.seen), counts_(scratch.members.ids) {
+    std::fill_n(words_, (vocabulary_ + 63) / 64, 0);
   }
 
-  // Whether the id is in the vocabulary and was not here before.
-  bool insert(int32_t id) {
-    if (id < 0 || id >= vocabulary_) return false;
-    uint64_t& word = seen_[id / 64];
-    const uint64_t bit = uint64_t{1} << (id % 64);
-    if ((word & bit) != 0) return false;
-    word |= bit;
-    ids_[size_++] = id;
-    counts_[id] = 0;
-    return true;
+  bool allows(int32_t id) const { return id >= 0 && id < vocabulary_; }
+  bool contains(int32_t id) const { return (words_[id / 64] >> (id % 64) & 1) != 0; }
+  void add(int32_t id) { words_[id / 64] |= uint64_t{1} << (id % 64); }
+  void add(std::span<const int32_t> ids) {
+    for (const int32_t id : ids) {
+      if (allows(id)) add(id);
+    }
   }
-  bool contains(int32_t id) const {
-    return id >= 0 && id < vocabulary_ && (seen_[id / 64] >> (id % 64) & 1) != 0;
+
+  // A number for each, whatever it was at first.
+  int32_t& count(int32_t id) { return counts_[id]; }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (int64_t word = 0; word < (vocabulary_ + 63) / 64; ++word) {
+      for (uint64_t bits = words_[word]; bits != 0; bits &= bits - 1) {
+        visit(static_cast<int32_t>(word * 64 + std::countr_zero(bits)));
+      }
+    }
   }
-  int32_t& count(int32_t id) { return counts_[id]; }  // of one that is contained
-  std::span<const int32_t> ids() const { return {ids_, static_cast<size_t>(size_)}; }
 
  private:
   const int64_t vocabulary_;
-  uint64_t* seen_;
-  int32_t* counts_;
-  int32_t* ids_;
-  int64_t size_ = 0;
+  uint64_t* const words_;
+  int32_t* const counts_;
 };
 
 std::span<const int32_t> answer_of(const SampleRow& row) {
@@ -71,29 +73,30 @@ void ban_bad_words(const SampleRow& row, Row& logits) {
 void penalise_repetition(const SampleRow& row, Row& logits, Scratch& scratch) {
   const auto penalty = static_cast<float>(row.params->repetition_penalty);
   if (penalty == 1) return;
-  TokenCounts seen(scratch);
-  for (const int32_t id : row.history) seen.insert(id);
-  for (const int32_t id : seen.ids()) {
+  TokenSet seen(scratch);
+  seen.add(row.history);
+  seen.for_each([&](int32_t id) {
     float* logit = logits.edit(id);
     if (logit != nullptr) *logit = *logit > 0 ? *logit / penalty : *logit * penalty;
-  }
+  });
 }
 
 void penalise_frequency(const SampleRow& row, Row& logits, Scratch& scratch) {
   const auto frequency = static_cast<float>(row.params->frequency_penalty);
   const auto presence = static_cast<float>(row.params->presence_penalty);
   if (frequency == 0 && presence == 0) return;
-  TokenCounts counts(scratch);
+  TokenSet seen(scratch);
+  seen.add(answer_of(row));
+  seen.for_each([&](int32_t id) { seen.count(id) = 0; });
   for (const int32_t id : answer_of(row)) {
-    counts.insert(id);
-    if (counts.contains(id)) counts.count(id) += 1;
+    if (seen.allows(id)) seen.count(id) += 1;
   }
-  for (const int32_t id : counts.ids()) {
+  seen.for_each([&](int32_t id) {
     if (float* logit = logits.edit(id)) {
-      *logit -= frequency * static_cast<float>(counts.count(id));
+      *logit -= frequency * static_cast<float>(seen.count(id));
       *logit -= presence;
     }
-  }
+  });
 }
 
 // How many tokens before `end` equal those at the end of the tokens, one for one, up to `most`.
@@ -122,19 +125,18 @@ void penalise_longer_repeats(const SampleRow& row, Row& logits, Scratch& scratch
       std::find_if(tokens.rbegin(), tokens.rbegin() + longest, breaks) - tokens.rbegin());
   if (most < params.dry_allowed_length) return;
 
-  TokenCounts repeats(scratch);  // the longest that a token would extend
+  TokenSet extending(scratch);  // with the longest repeat that the token would extend
   for (size_t next = 1; next < tokens.size(); ++next) {
     const int repeat = repeat_before(tokens, next, most);
-    if (repeat < params.dry_allowed_length) continue;
-    repeats.insert(tokens[next]);
-    if (!repeats.contains(tokens[next])) continue;
-    int32_t& known = repeats.count(tokens[next]);
-    known = std::max(known, repeat);
+    const int32_t id = tokens[next];
+    if (repeat < params.dry_allowed_length || !extending.allows(id)) continue;
+    extending.count(id) = extending.contains(id) ? std::max(extending.count(id), repeat) : repeat;
+    extending.add(id);
   }
-  for (const int32_t id : repeats.ids()) {
-    if (breaks(id)) continue;
-    if (float* logit = logits.edit(id)) *logit -= dry_penalty(params, repeats.count(id));
-  }
+  extending.for_each([&](int32_t id) {
+    if (breaks(id)) return;
+    if (float* logit = logits.edit(id)) *logit -= dry_penalty(params, extending.count(id));
+  });
 }
 
 }  // namespace

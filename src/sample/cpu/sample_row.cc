@@ -101,9 +101,7 @@ class Logprobs {
     const Octaves at_least{top_, 1, job.row.bound_of_largest(count) - top_};
     Candidates candidates(job.kernels, job.row, at_least, job.scratch);
     candidates.keep_top_k(count);
-    for (const int32_t i : candidates.ranked()) {
-      top.push_back({candidates.id(i), of(candidates.id(i))});
-    }
+    for (const int32_t id : candidates.ranked()) top.push_back({id, of(id)});
     return top;
   }
 

@@ -1,9 +1,10 @@
 // The memory that choosing from one row takes, cut from a piece of the arena: one per thread, about
-// six floats for each token of the vocabulary. Nothing in it outlives the row.
+// seven floats for each token of the vocabulary. Nothing in it outlives the row.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include "sample/cpu/kernels.h"
 
@@ -23,40 +24,44 @@ struct Scratch {
   float* ranked_maxima;
   float* edited;
 
-  // Of the tokens still in question (candidates.h): [vocabulary].
-  float* logits;
-  int32_t* ids;
-  uint32_t* weights;
-  int32_t* members;
+  // Of the tokens still in question (candidates.h): [vocabulary] each, and again for those around a
+  // cut.
+  Columns candidates;
+  Columns members;
 
   uint64_t* seen;  // a bit for each token of the vocabulary
 
+  // Without memory it only measures.
   Scratch(void* memory, int64_t vocabulary_size)
-      : vocabulary(vocabulary_size), blocks((vocabulary_size + kBlock - 1) / kBlock) {
-    char* at = static_cast<char*>(memory);
-    take(at, masses, blocks);
-    take(at, seen, (vocabulary + 63) / 64);
-    take(at, maxima, blocks);
-    take(at, ranked_maxima, blocks);
-    take(at, edited, vocabulary);
-    take(at, logits, vocabulary);
-    take(at, ids, vocabulary);
-    take(at, weights, vocabulary);
-    take(at, members, vocabulary);
-    take(at, states, blocks);
-    bytes_ = static_cast<size_t>(at - static_cast<char*>(memory));
+      : vocabulary(vocabulary_size),
+        blocks((vocabulary_size + kBlock - 1) / kBlock),
+        memory_(static_cast<char*>(memory)) {
+    take(masses, blocks);
+    take(seen, (vocabulary + 63) / 64);
+    take(maxima, blocks);
+    take(ranked_maxima, blocks);
+    take(states, blocks);
+    take(edited, vocabulary);
+    for (Columns* columns : {&candidates, &members}) {
+      take(columns->values, vocabulary);
+      take(columns->ids, vocabulary);
+      take(columns->weights, vocabulary);
+    }
   }
 
-  static size_t bytes(int64_t vocabulary) { return Scratch(nullptr, vocabulary).bytes_; }
+  static size_t bytes(int64_t vocabulary) { return Scratch(nullptr, vocabulary).used_; }
 
  private:
+  static constexpr int64_t kSlack = 8;  // kernels read and write whole vectors
+
   template <class T>
-  static void take(char*& at, T*& array, int64_t count) {
-    array = reinterpret_cast<T*>(at);
-    at += (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+  void take(T*& array, int64_t count) {
+    array = memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + used_);
+    used_ += (static_cast<size_t>(count + kSlack) * sizeof(T) + 63) / 64 * 64;
   }
 
-  size_t bytes_ = 0;
+  char* memory_;
+  size_t used_ = 0;
 };
 
 }  // namespace tinyvllm::cpu_sampler

@@ -2,7 +2,7 @@
 // are the compiler's own vectors, so + - * / need no wrapper; what has no operator (FMA, the int8
 // products, half floats) is a function here, once with AVX2 instructions and once as plain loops.
 //
-// Only files of this folder may include this: everything is always inlined or internal, so that a
+// Only files in an isa folder may include this: everything is always inlined or internal, so that a
 // copy compiled for a newer CPU can never be the one that an older CPU runs.
 #pragma once
 

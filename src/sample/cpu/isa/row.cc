@@ -24,6 +24,20 @@ TINYVLLM_INLINE uint32_t lane_bits(I32x8 mask) {
 #endif
 }
 
+// For each set of lanes, its lanes in ascending order.
+struct LanesOf {
+  uint8_t at[256][kLanes] = {};
+  constexpr LanesOf() {
+    for (int bits = 0; bits < 256; ++bits) {
+      int count = 0;
+      for (int i = 0; i < kLanes; ++i) {
+        if ((bits >> i & 1) != 0) at[bits][count++] = static_cast<uint8_t>(i);
+      }
+    }
+  }
+};
+[[maybe_unused]] constexpr LanesOf kLanesOf;
+
 // The last n < 8 of a row; what is missing is out of the question.
 TINYVLLM_INLINE F32x8 load_tail(const float* from, int64_t n) {
   F32x8 v = splat(-INFINITY);
@@ -49,6 +63,19 @@ TINYVLLM_INLINE U32x8 weights_of(F32x8 logits, const Octaves& o) {
   // Lanes under the floor hold anything at all; only the mask makes them nothing.
   return (U32x8)(__builtin_convertvector(scaled, I32x8) & (octaves >= splat(o.floor)));
 }
+
+struct WeightSum {
+  U64x4 even{}, odd{};
+
+  TINYVLLM_INLINE void add(U32x8 w) {
+    even += (U64x4)w & 0xFFFFFFFFu;
+    odd += (U64x4)w >> 32;
+  }
+  TINYVLLM_INLINE uint64_t value() const {
+    const U64x4 both = even + odd;
+    return both[0] + both[1] + both[2] + both[3];
+  }
+};
 
 bool block_maxima(const float* logits, int64_t n, float* maxima) {
   I32x8 numbers = splat_i32(-1);
@@ -76,22 +103,18 @@ bool block_maxima(const float* logits, int64_t n, float* maxima) {
 }
 
 uint64_t mass(const float* logits, int64_t n, const Octaves& octaves) {
-  U64x4 even{}, odd{};
-  const auto add = [&](U32x8 w) __attribute__((always_inline)) {
-    even += (U64x4)w & 0xFFFFFFFFu;
-    odd += (U64x4)w >> 32;
-  };
+  WeightSum total;
   int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {  // two weights fit 32 bits
-    add(weights_of(load(logits + i), octaves) + weights_of(load(logits + i + kLanes), octaves));
+    total.add(weights_of(load(logits + i), octaves) +
+              weights_of(load(logits + i + kLanes), octaves));
   }
   if (i + kLanes <= n) {
-    add(weights_of(load(logits + i), octaves));
+    total.add(weights_of(load(logits + i), octaves));
     i += kLanes;
   }
-  if (i < n) add(weights_of(load_tail(logits + i, n - i), octaves));
-  even += odd;
-  return even[0] + even[1] + even[2] + even[3];
+  if (i < n) total.add(weights_of(load_tail(logits + i, n - i), octaves));
+  return total.value();
 }
 
 void weights(const float* logits, int64_t n, const Octaves& octaves, uint32_t* out) {
@@ -105,20 +128,73 @@ void weights(const float* logits, int64_t n, const Octaves& octaves, uint32_t* o
   memcpy(out + i, &w, static_cast<size_t>(n - i) * sizeof(uint32_t));
 }
 
+// Writes the lanes whose bit is set to the front of `to`, and anything behind them: 8 in all.
+TINYVLLM_INLINE void compress(uint32_t bits, I32x8 v, void* to) {
+#if defined(__AVX2__)
+  const __m256i order = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)kLanesOf.at[bits]));
+  _mm256_storeu_si256(static_cast<__m256i*>(to), _mm256_permutevar8x32_epi32((__m256i)v, order));
+#else
+  int32_t packed[kLanes];
+  int count = 0;
+  for (int i = 0; i < kLanes; ++i) {
+    packed[count] = v[i];
+    count += static_cast<int>(bits >> i & 1);
+  }
+  memcpy(to, packed, sizeof packed);
+#endif
+}
+
 int64_t collect(const float* logits, int64_t n, int32_t first_id, const Octaves& octaves,
                 float* out_logits, int32_t* out_ids) {
   int64_t found = 0;
-  for (int64_t i = 0; i < n; i += kLanes) {
+  I32x8 ids = I32x8{0, 1, 2, 3, 4, 5, 6, 7} + first_id;
+  for (int64_t i = 0; i < n; i += kLanes, ids += kLanes) {
     const F32x8 v = i + kLanes <= n ? load(logits + i) : load_tail(logits + i, n - i);
     uint32_t bits = lane_bits(octaves_of(v, octaves) >= splat(octaves.floor));
     if (i + kLanes > n) bits &= (1u << (n - i)) - 1;
-    for (; bits != 0; bits &= bits - 1) {
-      const int lane = __builtin_ctz(bits);
-      out_logits[found] = logits[i + lane];
-      out_ids[found++] = first_id + static_cast<int32_t>(i) + lane;
-    }
+    compress(bits, (I32x8)v, out_logits + found);
+    compress(bits, ids, out_ids + found);
+    found += __builtin_popcount(bits);
   }
   return found;
+}
+
+// Lanes of a column's elements i to i + 7 that exist.
+TINYVLLM_INLINE I32x8 existing(int64_t i, int64_t n) {
+  const I32x8 lanes = {0, 1, 2, 3, 4, 5, 6, 7};
+  return n - i >= kLanes ? splat_i32(-1) : lanes < splat_i32(static_cast<int32_t>(n - i));
+}
+
+void mass_around(const float* values, const uint32_t* weights, int64_t n, const Interval& interval,
+                 uint64_t* above, uint64_t* inside) {
+  WeightSum more, at_least;
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const F32x8 v = load(values + i);
+    const I32x8 w = load_as<I32x8>(weights + i) & existing(i, n);
+    more.add((U32x8)(w & (v > splat(interval.most))));
+    at_least.add((U32x8)(w & (v >= splat(interval.least))));
+  }
+  *above = more.value();
+  *inside = at_least.value() - *above;
+}
+
+int64_t keep(const float* keys, int64_t n, const Interval& interval, const Columns& from,
+             const Columns& to) {
+  int64_t kept = 0;
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const F32x8 key = load(keys + i);
+    const I32x8 values = load_as<I32x8>(from.values + i);
+    const I32x8 ids = load_as<I32x8>(from.ids + i);
+    const I32x8 weights = load_as<I32x8>(from.weights + i);
+    const I32x8 least = (key == splat(interval.least)) & (ids <= splat_i32(interval.last_id));
+    const I32x8 inside = (key > splat(interval.least)) & (key <= splat(interval.most));
+    const uint32_t bits = lane_bits((least | inside) & existing(i, n));
+    compress(bits, values, to.values + kept);
+    compress(bits, ids, to.ids + kept);
+    compress(bits, weights, to.weights + kept);
+    kept += __builtin_popcount(bits);
+  }
+  return kept;
 }
 
 }  // namespace
@@ -129,6 +205,8 @@ const Kernels kKernels = {
     .mass = mass,
     .weights = weights,
     .collect = collect,
+    .mass_around = mass_around,
+    .keep = keep,
 };
 
 }  // namespace tinyvllm::cpu_sampler::TINYVLLM_ISA
