@@ -69,6 +69,15 @@ struct Tensor {
     view.cols = count;
     return view;
   }
+  Tensor row_range(int64_t begin, int64_t count) const {
+    CHECK(begin + count <= rows) << begin << "+" << count << " of " << rows;
+    Tensor view = *this;
+    if (data != nullptr) {
+      view.data = static_cast<char*>(data) + row_bytes(dtype, stride) * static_cast<size_t>(begin);
+    }
+    view.rows = count;
+    return view;
+  }
   float* f32() const {
     CHECK(dtype == DType::kF32) << "a float tensor, found " << dtype_name(dtype);
     return static_cast<float*>(data);

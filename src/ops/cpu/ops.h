@@ -5,6 +5,7 @@
 #include "ops/attention.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
+#include "ops/moe.h"
 #include "ops/norm.h"
 #include "ops/rope.h"
 #include "ops/softmax.h"
@@ -34,5 +35,8 @@ void attention(ExecContext& ctx, const AttentionParams& params, const Batch& bat
 
 void softmax(ExecContext& ctx, const Tensor& x, const Tensor& y);
 void top_k(ExecContext& ctx, const Tensor& x, int k, std::span<Ranked> best);
+
+void moe_add(ExecContext& ctx, const Norm& n, const Linear& router, const Experts& experts,
+             const MoeParams& params, const Tensor& x, const Tensor& y);
 
 }  // namespace tinyvllm::ops::cpu

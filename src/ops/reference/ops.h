@@ -40,4 +40,18 @@ void attention(const AttentionRow& row, float* y);  // y: [v_dim]
 
 void softmax(int64_t n, const float* x, float* y);
 
+// One token of a mixture, weights as plain floats. x: [hidden], the norm applied; y: [hidden]
+struct MoeToken {
+  int64_t experts;
+  int64_t used;
+  int64_t hidden;
+  int64_t ffn;
+  bool normalize;
+  const float* router;  // [experts, hidden]
+  const float* gate;    // [experts, ffn, hidden]
+  const float* up;      // [experts, ffn, hidden]
+  const float* down;    // [experts, hidden, ffn]
+};
+void moe(const MoeToken& token, Gate kind, const float* x, float* y);
+
 }  // namespace tinyvllm::ops::reference
