@@ -164,6 +164,20 @@ Result<std::vector<double>> Metadata::numbers(std::string_view key) const {
   return list;
 }
 
+Result<std::vector<bool>> Metadata::booleans(std::string_view key) const {
+  const MetadataValue* value = find(key);
+  if (value == nullptr) return missing(key, "an array of flags");
+  if (const auto* list = std::get_if<std::vector<bool>>(value)) return *list;
+  const auto* packed = std::get_if<PackedArray>(value);
+  if (packed == nullptr || packed->type != GgufType::kBool) {
+    return wrong_kind(key, *value, "an array of flags");
+  }
+  std::vector<bool> list;
+  list.reserve(packed->count);
+  packed->for_each([&](auto element) { list.push_back(element != 0); });
+  return list;
+}
+
 Result<std::vector<std::string_view>> Metadata::strings(std::string_view key) const {
   const MetadataValue* value = find(key);
   if (value == nullptr) return missing(key, "an array of strings");

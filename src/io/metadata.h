@@ -50,6 +50,7 @@ class Metadata {
   Result<bool> boolean(std::string_view key) const;
   Result<std::vector<int64_t>> integers(std::string_view key) const;
   Result<std::vector<double>> numbers(std::string_view key) const;
+  Result<std::vector<bool>> booleans(std::string_view key) const;
   Result<std::vector<std::string_view>> strings(std::string_view key) const;
 
   // The same, but an absent key gives the fallback. A key of the wrong type is still an error.

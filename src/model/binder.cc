@@ -1,6 +1,8 @@
 #include "model/binder.h"
 
 #include <cctype>
+#include <cmath>
+#include <cstring>
 
 namespace tinyvllm {
 namespace {
@@ -15,76 +17,148 @@ std::pair<std::string, std::string> split_layer(const std::string& name) {
           name.substr(kPrefix.size(), end - kPrefix.size())};
 }
 
+std::string fill(std::string pattern, const std::string& value) {
+  if (const size_t at = pattern.find("{}"); at != std::string::npos) pattern.replace(at, 2, value);
+  return pattern;
+}
+
+// Tables that old files carry and everybody computes.
+bool is_derived(std::string_view name) {
+  return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn_rot_embd.weight");
+}
+
 }  // namespace
 
 std::string WeightBinder::source_name(const std::string& name) const {
   if (files_.format() == ModelFormat::kGguf) return name;
   const auto [pattern, layer] = split_layer(name);
   for (const NameRow& row : names_) {
-    if (pattern != row.gguf) continue;
-    std::string translated = row.hf;
-    if (const size_t at = translated.find("{}"); at != std::string::npos) {
-      translated.replace(at, 2, layer);
-    }
-    return translated;
+    if (pattern == row.gguf) return fill(row.hf, layer);
   }
   check_failed(__FILE__, __LINE__, "every name is in the architecture's table", name);
 }
 
-bool WeightBinder::has(const std::string& name) const {
-  return files_.weights().find(source_name(name) + ".weight") != nullptr;
+bool WeightBinder::has(const std::string& name, const char* suffix) const {
+  return files_.weights().find(source_name(name) + suffix) != nullptr;
 }
 
-Result<TensorView> WeightBinder::take(const std::string& name, const char* suffix,
-                                      const Shape& shape) {
-  const std::string source = source_name(name) + suffix;
+Result<WeightBinder::Source> WeightBinder::take(const std::string& source, const Shape& shape) {
   used_.insert(source);
-  return files_.weights().get(source, shape);
+  TRY_ASSIGN(const TensorView view, files_.weights().get(source, shape));
+  return Source{source, view};
 }
 
-Result<ops::Linear> WeightBinder::linear(std::initializer_list<Part> parts, int64_t in, bool bias) {
-  std::vector<TensorView> weights;
-  std::vector<TensorView> biases;
-  for (const Part& part : parts) {
-    TRY_ASSIGN(const TensorView weight, take(part.name, ".weight", {part.out, in}));
-    weights.push_back(weight);
-    if (bias) {
-      TRY_ASSIGN(const TensorView vector, take(part.name, ".bias", {part.out}));
-      biases.push_back(vector);
-    }
+Result<ops::Linear> WeightBinder::pack(std::span<const Source> weights,
+                                       std::span<const Source> biases) {
+  std::vector<TensorView> weight_views;
+  std::vector<TensorView> bias_views;
+  std::string names;
+  for (const Source& weight : weights) {
+    weight_views.push_back(weight.view);
+    names += str_cat(names.empty() ? "'" : ", '", printable(weight.name), "'");
   }
-  auto linear = ops::make_linear(device_, pool_, {weights, biases});
-  if (!linear.ok())
-    return error("tensor '", source_name(parts.begin()->name), "': ", linear.message());
-  bytes_per_token_ += linear.value().bytes();
+  for (const Source& bias : biases) bias_views.push_back(bias.view);
+  auto linear = ops::make_linear(device_, pool_, {weight_views, bias_views, /*from_file=*/true});
+  if (!linear.ok()) return error("tensor ", names, ": ", linear.message());
   return linear;
 }
 
-Result<ops::Norm> WeightBinder::norm(const std::string& name, ops::NormKind kind, float eps,
-                                     int64_t width) {
-  TRY_ASSIGN(const TensorView weight, take(name, ".weight", {width}));
-  TensorView bias;
-  if (kind == ops::NormKind::kLayer) {
-    TRY_ASSIGN(bias, take(name, ".bias", {width}));
+Result<ops::Linear> WeightBinder::linear(std::initializer_list<Part> parts, int64_t in, bool bias) {
+  std::vector<Source> weights;
+  std::vector<Source> biases;
+  for (const Part& part : parts) {
+    const std::string name = source_name(part.name);
+    TRY_ASSIGN(weights.emplace_back(), take(name + ".weight", {part.out, in}));
+    if (bias) {
+      TRY_ASSIGN(biases.emplace_back(), take(name + ".bias", {part.out}));
+    }
   }
-  auto norm = ops::make_norm(device_, kind, eps, weight, bias.data != nullptr ? &bias : nullptr);
-  if (!norm.ok()) return error("tensor '", source_name(name), "': ", norm.message());
+  TRY_ASSIGN(ops::Linear linear, pack(weights, biases));
+  bytes_per_token_ += linear.bytes();
+  return linear;
+}
+
+Result<std::vector<WeightBinder::Source>> WeightBinder::take_experts(const std::string& name,
+                                                                     int64_t count, int64_t out,
+                                                                     int64_t in) {
+  std::vector<Source> experts;
+  const std::string source = source_name(name);
+  if (files_.format() == ModelFormat::kHuggingFace) {
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string own = fill(source, std::to_string(i)) + ".weight";
+      TRY_ASSIGN(experts.emplace_back(), take(own, {out, in}));
+    }
+    return experts;
+  }
+  TRY_ASSIGN(const Source all, take(source + ".weight", {count, out, in}));
+  const size_t bytes = row_bytes(all.view.dtype, in) * static_cast<size_t>(out);
+  for (int64_t i = 0; i < count; ++i) {
+    const char* data = static_cast<const char*>(all.view.data) + static_cast<size_t>(i) * bytes;
+    experts.push_back({all.name, TensorView{data, all.view.dtype, {out, in}}});
+  }
+  return experts;
+}
+
+Result<ops::Experts> WeightBinder::experts(const ExpertNames& names, int64_t count, int64_t used,
+                                           int64_t hidden, int64_t ffn) {
+  TRY_ASSIGN(const std::vector<Source> gate, take_experts(names.gate, count, ffn, hidden));
+  TRY_ASSIGN(const std::vector<Source> up, take_experts(names.up, count, ffn, hidden));
+  TRY_ASSIGN(const std::vector<Source> down, take_experts(names.down, count, hidden, ffn));
+  ops::Experts experts;
+  for (size_t i = 0; i < gate.size(); ++i) {
+    const Source both[] = {gate[i], up[i]};
+    TRY_ASSIGN(experts.gate_up.emplace_back(), pack(both, {}));
+    TRY_ASSIGN(experts.down.emplace_back(), pack({&down[i], 1}, {}));
+  }
+  // A token reads its own experts; which ones, only the router knows, but all are of one size.
+  for (int64_t i = 0; i < used; ++i) {
+    bytes_per_token_ += experts.gate_up.front().bytes() + experts.down.front().bytes();
+  }
+  return experts;
+}
+
+Result<ops::Norm> WeightBinder::norm(const std::string& name, ops::NormKind kind, float eps,
+                                     int64_t width, float offset) {
+  const std::string source = source_name(name);
+  TRY_ASSIGN(const Source weight, take(source + ".weight", {width}));
+  Source bias;
+  if (kind == ops::NormKind::kLayer) {
+    TRY_ASSIGN(bias, take(source + ".bias", {width}));
+  }
+  auto norm = ops::make_norm(device_, kind, eps, weight.view,
+                             bias.view.data != nullptr ? &bias.view : nullptr, offset);
+  if (!norm.ok()) return error("tensor '", printable(weight.name), "': ", norm.message());
   bytes_per_token_ += static_cast<size_t>(width) * sizeof(float);
   return norm;
 }
 
 Result<ops::Embedding> WeightBinder::embedding(const std::string& name, int64_t rows,
                                                int64_t width) {
-  TRY_ASSIGN(const TensorView table, take(name, ".weight", {rows, width}));
-  auto embedding = ops::make_embedding(device_, table);
-  if (!embedding.ok()) return error("tensor '", source_name(name), "': ", embedding.message());
-  bytes_per_token_ += row_bytes(table.dtype, width);
+  TRY_ASSIGN(const Source table, take(source_name(name) + ".weight", {rows, width}));
+  auto embedding = ops::make_embedding(device_, table.view);
+  if (!embedding.ok()) return error("tensor '", printable(table.name), "': ", embedding.message());
+  bytes_per_token_ += row_bytes(table.view.dtype, width);
   return embedding;
+}
+
+Result<std::vector<float>> WeightBinder::factors(const std::string& name, int64_t count) {
+  TRY_ASSIGN(const Source source, take(source_name(name) + ".weight", {count}));
+  if (source.view.dtype != DType::kF32) {
+    return error("tensor '", printable(source.name), "': expected F32, found ",
+                 dtype_name(source.view.dtype));
+  }
+  std::vector<float> values(static_cast<size_t>(count));
+  std::memcpy(values.data(), source.view.data, source.view.bytes());
+  for (const float value : values) {
+    if (std::isfinite(value) && value > 0) continue;
+    return error("tensor '", printable(source.name), "': expected positive factors, found ", value);
+  }
+  return values;
 }
 
 Status WeightBinder::finish() const {
   for (const WeightTensor& tensor : files_.weights().tensors()) {
-    if (used_.count(tensor.name) == 0) {
+    if (used_.count(tensor.name) == 0 && !is_derived(tensor.name)) {
       return error("tensor '", printable(tensor.name), "' ", to_string(tensor.view.shape),
                    " is not part of this architecture");
     }

@@ -16,11 +16,13 @@
 #include "io/model_files.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
+#include "ops/moe.h"
 #include "ops/norm.h"
 
 namespace tinyvllm {
 
-// "blk.{}.attn_q" ↔ "model.layers.{}.self_attn.q_proj": {} is the layer.
+// "blk.{}.attn_q" ↔ "model.layers.{}.self_attn.q_proj": {} is the layer. Where GGUF stacks the
+// experts of a layer in one tensor and Hugging Face has one each, a second {} is the expert.
 struct NameRow {
   const char* gguf;
   const char* hf;
@@ -37,13 +39,26 @@ class WeightBinder {
                std::span<const NameRow> names)
       : files_(files), device_(device), pool_(pool), names_(names) {}
 
-  bool has(const std::string& name) const;
+  bool has(const std::string& name, const char* suffix = ".weight") const;
+  ModelFormat format() const { return files_.format(); }
 
-  // Several parts become one Linear whose results lie side by side. A bias is used when the file
-  // has one and `bias` allows it.
+  // Several parts become one Linear whose results lie side by side. With `bias` each part must have
+  // one; without, none may.
   Result<ops::Linear> linear(std::initializer_list<Part> parts, int64_t in, bool bias = false);
-  Result<ops::Norm> norm(const std::string& name, ops::NormKind kind, float eps, int64_t width);
+  // `offset` is added to every weight: 1 for files that store the difference from 1.
+  Result<ops::Norm> norm(const std::string& name, ops::NormKind kind, float eps, int64_t width,
+                         float offset = 0);
   Result<ops::Embedding> embedding(const std::string& name, int64_t rows, int64_t width);
+
+  // gate and up: [hidden] → [ffn], down: [ffn] → [hidden]; `used` of `count` run for a token.
+  struct ExpertNames {
+    std::string gate, up, down;
+  };
+  Result<ops::Experts> experts(const ExpertNames& names, int64_t count, int64_t used,
+                               int64_t hidden, int64_t ffn);
+
+  // A short list of positive factors.
+  Result<std::vector<float>> factors(const std::string& name, int64_t count);
 
   // Bytes of everything bound that one decoded token reads in full.
   size_t bytes_per_token() const { return bytes_per_token_; }
@@ -54,8 +69,15 @@ class WeightBinder {
   void ignore(const std::string& name) { used_.insert(source_name(name)); }
 
  private:
+  struct Source {
+    std::string name;
+    TensorView view;
+  };
   std::string source_name(const std::string& name) const;
-  Result<TensorView> take(const std::string& name, const char* suffix, const Shape& shape);
+  Result<Source> take(const std::string& source, const Shape& shape);
+  Result<std::vector<Source>> take_experts(const std::string& name, int64_t count, int64_t out,
+                                           int64_t in);
+  Result<ops::Linear> pack(std::span<const Source> weights, std::span<const Source> biases);
 
   const ModelFiles& files_;
   Device& device_;

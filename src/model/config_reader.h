@@ -1,5 +1,5 @@
-// The sizes that every decoder has, read from GGUF metadata or config.json under either's names and
-// checked against each other. What only one architecture has, that architecture reads itself.
+// One value of a model's configuration under either format's name, checked. The keys that every
+// decoder has are read by read_decoder_config; what only one architecture has, it reads itself.
 #pragma once
 
 #include <cstdint>
@@ -7,29 +7,35 @@
 
 #include "base/result.h"
 #include "io/model_files.h"
-#include "model/model.h"
 
 namespace tinyvllm {
 
-struct DecoderConfig {
-  int64_t layers = 0;
-  int64_t hidden = 0;
-  int64_t heads = 0;
-  int64_t kv_heads = 0;
-  int64_t head_dim = 0;
-  int64_t rotary_dim = 0;
-  int64_t ffn = 0;
-  int64_t vocab_size = 0;
-  int64_t context_length = 0;
-  float norm_eps = 1e-5f;
-  double rope_base = 10000;
-  float attention_scale = 1;  // 1/sqrt(head_dim) unless the model says otherwise
+class ConfigReader {
+ public:
+  struct Field {
+    const char* gguf;  // after the architecture's prefix
+    const char* hf;
+  };
+
+  explicit ConfigReader(const ModelFiles& files);
+
+  bool is_gguf() const { return files_.format() == ModelFormat::kGguf; }
+  const Metadata& metadata() const { return files_.metadata(); }
+  std::string key(const Field& field) const;
+  bool has(const Field& field) const { return metadata().has(key(field)); }
+
+  // A size from 1 up; an absent key gives the fallback, where there is one.
+  Result<int64_t> size(const Field& field, int64_t fallback = 0) const;
+  Result<double> positive(const Field& field, double fallback) const;
+  Result<bool> flag(const Field& field, bool fallback) const;
+  // Tokens of a sliding window; 0 when the files know of none.
+  Result<int64_t> window() const;
+  // For what we would otherwise ignore: an error unless the key is absent, null, false, 0 or empty.
+  Status refuse(const Field& field, const char* why) const;
+
+ private:
+  const ModelFiles& files_;
+  std::string prefix_;
 };
-
-Result<DecoderConfig> read_decoder_config(const ModelFiles& files);
-
-// What the engine wants to know, for a model whose layers all cache alike.
-ModelInfo decoder_info(const DecoderConfig& config, const std::string& architecture,
-                       size_t bytes_per_token);
 
 }  // namespace tinyvllm

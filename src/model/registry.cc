@@ -6,7 +6,14 @@ namespace tinyvllm {
 namespace {
 
 constexpr Architecture kArchitectures[] = {
+    {"gemma3", "Gemma3ForCausalLM", load_gemma3},
     {"llama", "LlamaForCausalLM", load_llama},
+    {"llama", "MistralForCausalLM", load_llama},
+    {"olmo2", "Olmo2ForCausalLM", load_olmo2},
+    {"phi3", "Phi3ForCausalLM", load_phi3},
+    {"qwen2", "Qwen2ForCausalLM", load_qwen2},
+    {"qwen3", "Qwen3ForCausalLM", load_qwen3},
+    {"qwen3moe", "Qwen3MoeForCausalLM", load_qwen3moe},
 };
 
 // config.json lists class names; the first one is the model's.
@@ -28,11 +35,14 @@ std::span<const Architecture> architectures() { return kArchitectures; }
 Result<const Architecture*> find_architecture(const ModelFiles& files) {
   TRY_ASSIGN(const std::string_view name, architecture_name(files));
   std::string known;
+  std::string_view last;
   for (const Architecture& architecture : kArchitectures) {
     const char* own =
         files.format() == ModelFormat::kGguf ? architecture.gguf_name : architecture.hf_name;
     if (name == own) return &architecture;
+    if (own == last) continue;  // one GGUF name may serve several of Hugging Face's
     known += str_cat(known.empty() ? "" : ", ", own);
+    last = own;
   }
   return error("architecture '", printable(name), "' cannot be run; known are: ", known);
 }

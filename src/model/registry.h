@@ -14,13 +14,16 @@ namespace tinyvllm {
 
 struct ModelOptions {
   int64_t max_model_len = 0;  // in use, for rope variants that depend on it; 0: the trained context
+  DType kv_dtype = DType::kF16;
 };
 
 struct Architecture {
+  using Loader = Result<std::unique_ptr<Model>>(const ModelFiles& files, Device& device,
+                                                ThreadPool& pool, const ModelOptions& options);
+
   const char* gguf_name;  // general.architecture
   const char* hf_name;    // config.json: architectures[0]
-  Result<std::unique_ptr<Model>> (*load)(const ModelFiles&, Device&, ThreadPool&,
-                                         const ModelOptions&);
+  Loader* load;
 };
 
 std::span<const Architecture> architectures();

@@ -5,7 +5,7 @@
 
 namespace tinyvllm {
 
-Result<std::unique_ptr<Model>> load_llama(const ModelFiles& files, Device& device, ThreadPool& pool,
-                                          const ModelOptions& options);
+Architecture::Loader load_gemma3, load_llama, load_olmo2, load_phi3, load_qwen2, load_qwen3,
+    load_qwen3moe;
 
 }  // namespace tinyvllm

@@ -1,0 +1,121 @@
+// OLMo 2: nothing is normalised on the way into attention and feed-forward; instead what they add
+// to the residual is, and Q and K as a whole, all heads together. A SiLU gate.
+#include "model/arch/arch.h"
+#include "model/blocks.h"
+
+namespace tinyvllm {
+namespace {
+
+constexpr NameRow kNames[] = {
+    {"token_embd", "model.embed_tokens"},
+    {"blk.{}.attn_q", "model.layers.{}.self_attn.q_proj"},
+    {"blk.{}.attn_k", "model.layers.{}.self_attn.k_proj"},
+    {"blk.{}.attn_v", "model.layers.{}.self_attn.v_proj"},
+    {"blk.{}.attn_q_norm", "model.layers.{}.self_attn.q_norm"},
+    {"blk.{}.attn_k_norm", "model.layers.{}.self_attn.k_norm"},
+    {"blk.{}.attn_output", "model.layers.{}.self_attn.o_proj"},
+    {"blk.{}.post_attention_norm", "model.layers.{}.post_attention_layernorm"},
+    {"blk.{}.ffn_gate", "model.layers.{}.mlp.gate_proj"},
+    {"blk.{}.ffn_up", "model.layers.{}.mlp.up_proj"},
+    {"blk.{}.ffn_down", "model.layers.{}.mlp.down_proj"},
+    {"blk.{}.post_ffw_norm", "model.layers.{}.post_feedforward_layernorm"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+};
+
+struct Layer {
+  ops::Linear qkv;           // [hidden] → [heads + 2 · kv_heads, head_dim]
+  ops::Norm q_norm;          // [heads · head_dim]
+  ops::Norm k_norm;          // [kv_heads · head_dim]
+  ops::Linear output;        // [heads · head_dim] → [hidden]
+  ops::Norm attention_norm;  // [hidden], of what attention adds
+  ops::Linear gate_up;       // [hidden] → [2 · ffn]
+  ops::Linear down;          // [ffn] → [hidden]
+  ops::Norm ffn_norm;        // [hidden], of what the feed-forward adds
+};
+
+class Olmo2 final : public Model {
+ public:
+  Status bind(const ModelFiles& files, Device& device, ThreadPool& pool,
+              const ModelOptions& options);
+  const ModelInfo& info() const override { return info_; }
+  void forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs) const override;
+
+ private:
+  DecoderConfig config_;
+  ModelInfo info_;
+  ops::Rope rope_;
+  Ends ends_;
+  std::vector<Layer> layers_;
+};
+
+Status Olmo2::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
+                   const ModelOptions& options) {
+  const ConfigReader reader(files);
+  TRY_ASSIGN(config_, read_decoder_config(reader, files));
+  const DecoderConfig& c = config_;
+  TRY(reader.refuse({"attention.sliding_window", "sliding_window"},
+                    "windows on some of the layers (OLMo 3) are not supported"));
+  WeightBinder binder(files, device, pool, kNames);
+  TRY_ASSIGN(rope_, bind_rope(binder, c, ops::RopePairing::kHalves, options));
+  TRY_ASSIGN(ends_, bind_ends(binder, c));
+  for (int64_t i = 0; i < c.layers; ++i) {
+    const std::string at = str_cat("blk.", i, ".");
+    const auto norm = [&](const char* name, int64_t width) {
+      return binder.norm(at + name, ops::NormKind::kRms, c.norm_eps, width);
+    };
+    Layer layer;
+    TRY_ASSIGN(layer.qkv, bind_qkv(binder, at, c));
+    TRY_ASSIGN(layer.q_norm, norm("attn_q_norm", c.q_width()));
+    TRY_ASSIGN(layer.k_norm, norm("attn_k_norm", c.kv_width()));
+    TRY_ASSIGN(layer.output, binder.linear({{at + "attn_output", c.hidden}}, c.q_width()));
+    TRY_ASSIGN(layer.attention_norm, norm("post_attention_norm", c.hidden));
+    TRY_ASSIGN(layer.gate_up, bind_gate_up(binder, at, c));
+    TRY_ASSIGN(layer.down, binder.linear({{at + "ffn_down", c.hidden}}, c.ffn));
+    TRY_ASSIGN(layer.ffn_norm, norm("post_ffw_norm", c.hidden));
+    layers_.push_back(std::move(layer));
+  }
+  TRY(binder.finish());
+  info_ = decoder_info(c, "olmo2", binder.bytes_per_token(), {kv_group(c, c.layers, 0, options)});
+  return Status();
+}
+
+void Olmo2::forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs) const {
+  const DecoderConfig& c = config_;
+  const int64_t tokens = batch.sizes.num_tokens;
+  const Tensor x = ctx.tensor(tokens, c.hidden);
+  ops::embedding(ctx, ends_.embedding, batch, 1, x);
+  for (int i = 0; i < static_cast<int>(c.layers); ++i) {
+    const Layer& layer = layers_[static_cast<size_t>(i)];
+    const ArenaScope scope(ctx.arena);
+    ctx.layer = i;
+
+    const Qkv qkv = make_qkv(ctx, c, tokens);
+    const Tensor mixed = ctx.tensor(tokens, c.q_width());
+    const Tensor added = ctx.tensor(tokens, c.hidden);
+    ops::linear(ctx, layer.qkv, x, qkv.all);
+    ops::norm(ctx, layer.q_norm, qkv.q, qkv.q);
+    ops::norm(ctx, layer.k_norm, qkv.k, qkv.k);
+    ops::rope_kv_write(ctx, rope_, batch, {0, i}, qkv.q, qkv.k, qkv.v);
+    ops::attention(ctx, attention_params(c), batch, {0, i}, qkv.q, mixed);
+    ops::linear(ctx, layer.output, mixed, added);
+    ops::norm_add(ctx, layer.attention_norm, added, x);
+
+    const Tensor gated = ctx.tensor(tokens, c.ffn);
+    ops::linear_gated(ctx, layer.gate_up, ops::Gate::kSilu, x, gated);
+    ops::linear(ctx, layer.down, gated, added);
+    ops::norm_add(ctx, layer.ffn_norm, added, x);
+  }
+  write_logits(ctx, ends_, batch, x, outputs);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> load_olmo2(const ModelFiles& files, Device& device, ThreadPool& pool,
+                                          const ModelOptions& options) {
+  auto model = std::make_unique<Olmo2>();
+  TRY(model->bind(files, device, pool, options));
+  return std::unique_ptr<Model>(std::move(model));
+}
+
+}  // namespace tinyvllm
