@@ -17,6 +17,7 @@ namespace tinyvllm {
 using Action = std::function<Status()>;
 
 void add_inspect(CLI::App& app, Action& action);
+void add_perplexity(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_tokenize(CLI::App& app, Action& action);
 void add_detokenize(CLI::App& app, Action& action);
