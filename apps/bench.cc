@@ -12,6 +12,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_bench_files(*bench, action);
   add_bench_ops(*bench, action);
   add_bench_sample(*bench, action);
+  add_bench_sched(*bench, action);
 }
 
 }  // namespace tinyvllm
