@@ -23,9 +23,8 @@ test:  ## set up and run every test: this is what the continuous build runs
 test-long:  ## the comparisons with other implementations at full size
 	@tools/test long
 
-bench: build  ## the machine and the model, measured
-	@tools/get_model smollm2
-	@build/tinyvllm bench --help
+bench: build  ## what the parts reach, beside what this machine can do
+	@for name in files sched sample ops; do echo "== bench $$name"; build/tinyvllm bench $$name || exit 1; done
 
 fuzz:  ## fuzz every parser for SECONDS each (default 60)
 	@tools/setup
