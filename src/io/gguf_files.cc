@@ -14,13 +14,15 @@ struct Part {
   GgufContents contents;
 };
 
+Result<Part> read_part(std::unique_ptr<MappedFile> file) {
+  Result<GgufContents> contents = read_gguf(file->bytes());
+  if (!contents.ok()) return error(printable(file->path(), 4096), ": ", contents.message());
+  return Part{std::move(file), std::move(contents).value()};
+}
+
 Result<Part> open_part(const std::string& path) {
-  Part part;
-  TRY_ASSIGN(part.file, MappedFile::open(path));
-  Result<GgufContents> contents = read_gguf(part.file->bytes());
-  if (!contents.ok()) return error(printable(path, 4096), ": ", contents.message());
-  part.contents = std::move(contents).value();
-  return part;
+  TRY_ASSIGN(std::unique_ptr<MappedFile> file, MappedFile::open(path));
+  return read_part(std::move(file));
 }
 
 // "x-00002-of-00003.gguf" → "x" when it is a part of `count`.
@@ -100,10 +102,22 @@ Status open_parts(const std::string& path, int64_t count, ModelContents& content
 }
 
 Status read_text(ModelContents& contents) {
-  TRY_ASSIGN(contents.tokenizer.gguf, take_gguf_vocabulary(contents.metadata));
-  TRY_ASSIGN(contents.tokenizer.chat_template,
-             contents.metadata.string_or("tokenizer.chat_template", ""));
+  TokenizerData& text = contents.tokenizer;
+  auto vocabulary = take_gguf_vocabulary(contents.metadata);
+  const auto chat_template = contents.metadata.string_or("tokenizer.chat_template", "");
+  for (const std::string& message : {vocabulary.message(), chat_template.message()}) {
+    if (message.empty()) continue;
+    return error(printable(contents.weight_files[0]->path(), 4096), ": ", message);
+  }
+  text.gguf = std::move(vocabulary).value();
+  text.chat_template = chat_template.value();
   return Status();
+}
+
+Status add_single(Part part, ModelContents& contents) {
+  take_metadata(part, contents);
+  TRY(add_part(std::move(part), contents));
+  return read_text(contents);
 }
 
 }  // namespace
@@ -115,14 +129,15 @@ Status open_gguf(const std::string& path, ModelContents& contents) {
   if (!count.ok()) return error(printable(path, 4096), ": ", count.message());
   if (count.value() > 1) {
     TRY(open_parts(path, count.value(), contents));
-  } else {
-    take_metadata(part, contents);
-    TRY(add_part(std::move(part), contents));
+    return read_text(contents);
   }
-  if (const Status status = read_text(contents); !status.ok()) {
-    return error(printable(contents.weight_files[0]->path(), 4096), ": ", status.message());
-  }
-  return Status();
+  return add_single(std::move(part), contents);
+}
+
+Status adopt_gguf_file(std::unique_ptr<MappedFile> file, ModelContents& contents) {
+  contents.format = ModelFormat::kGguf;
+  TRY_ASSIGN(Part part, read_part(std::move(file)));
+  return add_single(std::move(part), contents);
 }
 
 }  // namespace tinyvllm

@@ -60,6 +60,19 @@ void MappedFile::prefer_huge_pages() const {
   if (data_ != nullptr) (void)::madvise(const_cast<char*>(data_), size_, MADV_HUGEPAGE);
 }
 
+Result<std::unique_ptr<MappedFile>> MappedFile::in_memory(const std::string& name, uint64_t size,
+                                                          char** writable) {
+  CHECK(size > 0) << "memory for an empty file";
+  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) {
+    return error(printable(name), ": out of memory: ", human_bytes(static_cast<double>(size)),
+                 " for its weights");
+  }
+  ::madvise(data, size, MADV_HUGEPAGE);  // fewer faults while it is filled; a hint, may fail
+  *writable = static_cast<char*>(data);
+  return std::unique_ptr<MappedFile>(new MappedFile(name, *writable, size));
+}
+
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
 }

@@ -1,6 +1,6 @@
-// A file mapped read-only. Tensor bytes are read where the kernel keeps them; nothing is copied.
-// The file must not shrink while it is mapped: reading a page that is gone is a SIGBUS, as for
-// every program that maps files.
+// A file mapped read-only, or memory that stands for one. Tensor bytes are read where the kernel
+// keeps them; nothing is copied. The file must not shrink while it is mapped: reading a page that
+// is gone is a SIGBUS, as for every program that maps files.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,9 @@ class MappedFile {
  public:
   // Regular files only: a folder, pipe, socket or device is refused by its kind, without blocking.
   static Result<std::unique_ptr<MappedFile>> open(const std::string& path);
+  // Zeroed memory of its own, which the caller fills through `writable` before anybody reads.
+  static Result<std::unique_ptr<MappedFile>> in_memory(const std::string& name, uint64_t size,
+                                                       char** writable);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -25,6 +25,7 @@ struct ModelContents {
 
 // A .gguf; when it is a part of a split file, all parts (gguf_files.cc).
 Status open_gguf(const std::string& path, ModelContents& contents);
+Status adopt_gguf_file(std::unique_ptr<MappedFile> file, ModelContents& contents);
 
 // A Hugging Face folder: all of it, or what concerns text (hf_folder.cc).
 Status open_hf_folder(const std::string& path, ModelContents& contents);

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "io/json.h"
 #include "io/model_contents.h"
 
 namespace tinyvllm {
@@ -33,6 +34,24 @@ Result<std::unique_ptr<ModelFiles>> ModelFiles::open_tokenizer(const std::string
   std::unique_ptr<ModelFiles> files(new ModelFiles);
   files->contents_->path = path;
   TRY(open_hf_tokenizer(path, *files->contents_));
+  return files;
+}
+
+Result<std::unique_ptr<ModelFiles>> ModelFiles::adopt_gguf(std::unique_ptr<MappedFile> file) {
+  std::unique_ptr<ModelFiles> files(new ModelFiles);
+  files->contents_->path = file->path();
+  TRY(adopt_gguf_file(std::move(file), *files->contents_));
+  return files;
+}
+
+Result<std::unique_ptr<ModelFiles>> ModelFiles::from_config(std::string_view json,
+                                                            const std::string& name) {
+  std::unique_ptr<ModelFiles> files(new ModelFiles);
+  files->contents_->path = name;
+  files->contents_->format = ModelFormat::kHuggingFace;
+  Result<Metadata> metadata = read_json_metadata(json);
+  if (!metadata.ok()) return error(printable(name, 4096), ": ", metadata.message());
+  files->contents_->metadata = std::move(metadata).value();
   return files;
 }
 

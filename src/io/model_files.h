@@ -6,11 +6,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "core/tokenizer_data.h"
 #include "io/gguf_pairs.h"
+#include "io/mapped_file.h"
 #include "io/metadata.h"
 #include "io/weight_source.h"
 
@@ -37,6 +39,13 @@ class ModelFiles {
   // The same for what concerns text alone: a folder needs neither config.json nor weights, and its
   // weights are not opened.
   static Result<std::unique_ptr<ModelFiles>> open_tokenizer(const std::string& path);
+
+  // A GGUF file that was made in memory.
+  static Result<std::unique_ptr<ModelFiles>> adopt_gguf(std::unique_ptr<MappedFile> file);
+
+  // The text of a config.json and nothing else: sizes, but no weights. `name` is for errors.
+  static Result<std::unique_ptr<ModelFiles>> from_config(std::string_view json,
+                                                         const std::string& name);
 
   ModelFormat format() const;
   const std::string& path() const;
