@@ -8,7 +8,9 @@
 #include "apps/progress.h"
 #include "base/json_writer.h"
 #include "base/stopwatch.h"
+#include "device/runtime.h"
 #include "io/model_files.h"
+#include "model/convert/dummy.h"
 #include "model/convert/write_gguf.h"
 
 namespace tinyvllm {
@@ -21,6 +23,7 @@ struct QuantizeFlags {
   bool pure = false;
   bool json = false;
   int threads = 0;
+  std::string load_format = "auto";
 };
 
 double bits_per_weight(const WriteReport& report) {
@@ -52,14 +55,22 @@ void print_summary(const QuantizeFlags& flags, const FileType& type, const Write
                seconds);
 }
 
+Result<std::unique_ptr<ModelFiles>> open_input(const QuantizeFlags& flags, const FileType& type,
+                                               Runtime& runtime) {
+  if (flags.load_format == "dummy") {
+    return make_dummy(flags.in, type, flags.pure, runtime.device(), runtime.pool());
+  }
+  TRY_ASSIGN(const std::string path, resolve_model(flags.in));
+  return ModelFiles::open(path);
+}
+
 Status quantize(const QuantizeFlags& flags) {
   TRY_ASSIGN(const FileType type, file_type_from_name(flags.type));
-  TRY_ASSIGN(const std::string path, resolve_model(flags.in));
-  TRY_ASSIGN(const std::unique_ptr<ModelFiles> files, ModelFiles::open(path));
-  TRY_ASSIGN(GgufModel model, gguf_model_of(*files));
-
   const Stopwatch clock;
-  ThreadPool pool(flags.threads > 0 ? flags.threads : default_thread_count());
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
+  TRY_ASSIGN(const std::unique_ptr<ModelFiles> files, open_input(flags, type, *runtime));
+  TRY_ASSIGN(GgufModel model, gguf_model_of(*files, runtime->device(), runtime->pool()));
+
   ProgressBar bar(str_cat("writing ", type.name));
   WriteOptions options;
   options.pure = flags.pure;
@@ -68,7 +79,7 @@ Status quantize(const QuantizeFlags& flags) {
     return !interrupted();
   };
   watch_interrupts();
-  const Result<WriteReport> report = write_gguf(model, type, flags.out, pool, options);
+  const Result<WriteReport> report = write_gguf(model, type, flags.out, runtime->pool(), options);
   bar.clear();
   if (interrupted()) {
     std::fprintf(stderr, "interrupted: %s was not written\n", flags.out.c_str());
@@ -102,6 +113,11 @@ void add_quantize(CLI::App& app, Action& action) {
       ->required();
   command->add_flag("--pure", flags->pure, "no mix of types: every matrix gets TYPE's base type");
   command->add_option("--threads", flags->threads, "threads to use; 0: all physical cores")
+      ->capture_default_str();
+  command
+      ->add_option("--load-format", flags->load_format,
+                   "dummy: IN is a preset or a config.json, and the weights are random")
+      ->check(CLI::IsMember({"auto", "dummy"}))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "print what was written as JSON");
   command->footer("Example:\n  tinyvllm quantize smollm2 smollm2-q8_0.gguf Q8_0");

@@ -44,12 +44,30 @@ bool WeightBinder::has(const std::string& name, const char* suffix) const {
 
 Result<WeightBinder::Source> WeightBinder::take(const std::string& source, const Shape& shape) {
   used_.insert(source);
+  if (listing_ != nullptr && files_.weights().tensors().empty()) return Source{source, {}};
   TRY_ASSIGN(const TensorView view, files_.weights().get(source, shape));
   return Source{source, view};
 }
 
+void WeightBinder::list(ModelListing::Weight weight) {
+  if (listing_ == nullptr) return;
+  for (const ModelListing::Weight& before : listing_->weights) {
+    if (before.name == weight.name) return;  // a head that is the embedding
+  }
+  listing_->weights.push_back(std::move(weight));
+}
+
+Result<WeightBinder::Source> WeightBinder::take_named(const std::string& name, Kind kind,
+                                                      const Shape& shape, float offset) {
+  const char* suffix = kind == Kind::kBias ? ".bias" : ".weight";
+  const std::string source = source_name(name) + suffix;
+  list({name + suffix, {source}, shape, kind, offset});
+  return take(source, shape);
+}
+
 Result<ops::Linear> WeightBinder::pack(std::span<const Source> weights,
                                        std::span<const Source> biases) {
+  if (listing_ != nullptr) return ops::Linear();
   std::vector<TensorView> weight_views;
   std::vector<TensorView> bias_views;
   std::string names;
@@ -67,14 +85,13 @@ Result<ops::Linear> WeightBinder::linear(std::initializer_list<Part> parts, int6
   std::vector<Source> weights;
   std::vector<Source> biases;
   for (const Part& part : parts) {
-    const std::string name = source_name(part.name);
-    TRY_ASSIGN(weights.emplace_back(), take(name + ".weight", {part.out, in}));
+    TRY_ASSIGN(weights.emplace_back(), take_named(part.name, Kind::kMatrix, {part.out, in}));
     if (bias) {
-      TRY_ASSIGN(biases.emplace_back(), take(name + ".bias", {part.out}));
+      TRY_ASSIGN(biases.emplace_back(), take_named(part.name, Kind::kBias, {part.out}));
     }
   }
   TRY_ASSIGN(ops::Linear linear, pack(weights, biases));
-  bytes_per_token_ += linear.bytes();
+  if (listing_ == nullptr) bytes_per_token_ += linear.bytes();
   return linear;
 }
 
@@ -82,15 +99,17 @@ Result<std::vector<WeightBinder::Source>> WeightBinder::take_experts(const std::
                                                                      int64_t count, int64_t out,
                                                                      int64_t in) {
   std::vector<Source> experts;
-  const std::string source = source_name(name);
   if (files_.format() == ModelFormat::kHuggingFace) {
+    ModelListing::Weight listed{name + ".weight", {}, {count, out, in}};
     for (int64_t i = 0; i < count; ++i) {
-      const std::string own = fill(source, std::to_string(i)) + ".weight";
+      const std::string own = fill(source_name(name), std::to_string(i)) + ".weight";
       TRY_ASSIGN(experts.emplace_back(), take(own, {out, in}));
+      listed.sources.push_back(own);
     }
+    list(std::move(listed));
     return experts;
   }
-  TRY_ASSIGN(const Source all, take(source + ".weight", {count, out, in}));
+  TRY_ASSIGN(const Source all, take_named(name, Kind::kMatrix, {count, out, in}));
   const size_t bytes = row_bytes(all.view.dtype, in) * static_cast<size_t>(out);
   for (int64_t i = 0; i < count; ++i) {
     const char* data = static_cast<const char*>(all.view.data) + static_cast<size_t>(i) * bytes;
@@ -105,6 +124,7 @@ Result<ops::Experts> WeightBinder::experts(const ExpertNames& names, int64_t cou
   TRY_ASSIGN(const std::vector<Source> up, take_experts(names.up, count, ffn, hidden));
   TRY_ASSIGN(const std::vector<Source> down, take_experts(names.down, count, hidden, ffn));
   ops::Experts experts;
+  if (listing_ != nullptr) return experts;
   for (size_t i = 0; i < gate.size(); ++i) {
     const Source both[] = {gate[i], up[i]};
     TRY_ASSIGN(experts.gate_up.emplace_back(), pack(both, {}));
@@ -119,12 +139,12 @@ Result<ops::Experts> WeightBinder::experts(const ExpertNames& names, int64_t cou
 
 Result<ops::Norm> WeightBinder::norm(const std::string& name, ops::NormKind kind, float eps,
                                      int64_t width, float offset) {
-  const std::string source = source_name(name);
-  TRY_ASSIGN(const Source weight, take(source + ".weight", {width}));
+  TRY_ASSIGN(const Source weight, take_named(name, Kind::kNorm, {width}, offset));
   Source bias;
   if (kind == ops::NormKind::kLayer) {
-    TRY_ASSIGN(bias, take(source + ".bias", {width}));
+    TRY_ASSIGN(bias, take_named(name, Kind::kBias, {width}));
   }
+  if (listing_ != nullptr) return ops::Norm();
   auto norm = ops::make_norm(device_, kind, eps, weight.view,
                              bias.view.data != nullptr ? &bias.view : nullptr, offset);
   if (!norm.ok()) return error("tensor '", printable(weight.name), "': ", norm.message());
@@ -134,7 +154,8 @@ Result<ops::Norm> WeightBinder::norm(const std::string& name, ops::NormKind kind
 
 Result<ops::Embedding> WeightBinder::embedding(const std::string& name, int64_t rows,
                                                int64_t width) {
-  TRY_ASSIGN(const Source table, take(source_name(name) + ".weight", {rows, width}));
+  TRY_ASSIGN(const Source table, take_named(name, Kind::kMatrix, {rows, width}));
+  if (listing_ != nullptr) return ops::Embedding();
   auto embedding = ops::make_embedding(device_, table.view);
   if (!embedding.ok()) return error("tensor '", printable(table.name), "': ", embedding.message());
   bytes_per_token_ += row_bytes(table.view.dtype, width);
@@ -142,7 +163,7 @@ Result<ops::Embedding> WeightBinder::embedding(const std::string& name, int64_t 
 }
 
 Result<std::vector<float>> WeightBinder::factors(const std::string& name, int64_t count) {
-  TRY_ASSIGN(const Source source, take(source_name(name) + ".weight", {count}));
+  TRY_ASSIGN(const Source source, take_named(name, Kind::kTable, {count}));
   if (source.view.dtype != DType::kF32) {
     return error("tensor '", printable(source.name), "': expected F32, found ",
                  dtype_name(source.view.dtype));

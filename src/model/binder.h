@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "device/device.h"
 #include "io/model_files.h"
+#include "model/listing.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
 #include "ops/moe.h"
@@ -35,9 +36,11 @@ class WeightBinder {
     int64_t out;
   };
 
+  // With a listing nothing is bound: what is asked for is written there, and what is handed out is
+  // empty. The files may then be without tensors.
   WeightBinder(const ModelFiles& files, Device& device, ThreadPool& pool,
-               std::span<const NameRow> names)
-      : files_(files), device_(device), pool_(pool), names_(names) {}
+               std::span<const NameRow> names, ModelListing* listing)
+      : files_(files), device_(device), pool_(pool), names_(names), listing_(listing) {}
 
   bool has(const std::string& name, const char* suffix = ".weight") const;
   ModelFormat format() const { return files_.format(); }
@@ -74,7 +77,12 @@ class WeightBinder {
     TensorView view;
   };
   std::string source_name(const std::string& name) const;
+  using Kind = ModelListing::Kind;
   Result<Source> take(const std::string& source, const Shape& shape);
+  // The tensor of a name, listed where there is a list.
+  Result<Source> take_named(const std::string& name, Kind kind, const Shape& shape,
+                            float offset = 0);
+  void list(ModelListing::Weight weight);
   Result<std::vector<Source>> take_experts(const std::string& name, int64_t count, int64_t out,
                                            int64_t in);
   Result<ops::Linear> pack(std::span<const Source> weights, std::span<const Source> biases);
@@ -83,6 +91,7 @@ class WeightBinder {
   Device& device_;
   ThreadPool& pool_;
   std::span<const NameRow> names_;
+  ModelListing* const listing_;
   std::set<std::string> used_;
   size_t bytes_per_token_ = 0;
 };

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "io/model_files.h"
+#include "model/listing.h"
 
 namespace tinyvllm {
 
@@ -17,7 +18,8 @@ class ConfigReader {
     const char* hf;
   };
 
-  explicit ConfigReader(const ModelFiles& files);
+  // With a listing, what is read is written there too.
+  explicit ConfigReader(const ModelFiles& files, ModelListing* listing = nullptr);
 
   bool is_gguf() const { return files_.format() == ModelFormat::kGguf; }
   const Metadata& metadata() const { return files_.metadata(); }
@@ -34,7 +36,11 @@ class ConfigReader {
   Status refuse(const Field& field, const char* why) const;
 
  private:
+  template <class T>
+  T noted(const Field& field, T value) const;
+
   const ModelFiles& files_;
+  ModelListing* const listing_;
   std::string prefix_;
 };
 

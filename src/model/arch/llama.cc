@@ -47,11 +47,11 @@ class Llama final : public Model {
 
 Status Llama::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
                    const ModelOptions& options) {
-  const ConfigReader reader(files);
+  const ConfigReader reader(files, options.listing);
   TRY_ASSIGN(config_, read_decoder_config(reader, files));
   TRY_ASSIGN(const int64_t window, reader.window());
   const DecoderConfig& c = config_;
-  WeightBinder binder(files, device, pool, kNames);
+  WeightBinder binder(files, device, pool, kNames, options.listing);
   // GGUF files of this architecture have Q and K reordered so that neighbours rotate together.
   const auto pairing = reader.is_gguf() ? ops::RopePairing::kAdjacent : ops::RopePairing::kHalves;
   TRY_ASSIGN(rope_, bind_rope(binder, c, pairing, options));

@@ -51,12 +51,12 @@ class Olmo2 final : public Model {
 
 Status Olmo2::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
                    const ModelOptions& options) {
-  const ConfigReader reader(files);
+  const ConfigReader reader(files, options.listing);
   TRY_ASSIGN(config_, read_decoder_config(reader, files));
   const DecoderConfig& c = config_;
   TRY(reader.refuse({"attention.sliding_window", "sliding_window"},
                     "windows on some of the layers (OLMo 3) are not supported"));
-  WeightBinder binder(files, device, pool, kNames);
+  WeightBinder binder(files, device, pool, kNames, options.listing);
   TRY_ASSIGN(rope_, bind_rope(binder, c, ops::RopePairing::kHalves, options));
   TRY_ASSIGN(ends_, bind_ends(binder, c));
   for (int64_t i = 0; i < c.layers; ++i) {

@@ -83,13 +83,13 @@ class Qwen3Moe final : public Model {
 
 Status Qwen3Moe::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
                       const ModelOptions& options) {
-  const ConfigReader reader(files);
+  const ConfigReader reader(files, options.listing);
   TRY_ASSIGN(config_, read_decoder_config(reader, files));
   TRY_ASSIGN(mixture_, read_mixture(reader));
   TRY(reader.refuse({"", "use_sliding_window"}, "windows on some of the layers are not supported"));
   const DecoderConfig& c = config_;
   const MixtureConfig& m = mixture_;
-  WeightBinder binder(files, device, pool, kNames);
+  WeightBinder binder(files, device, pool, kNames, options.listing);
   TRY_ASSIGN(rope_, bind_rope(binder, c, ops::RopePairing::kHalves, options));
   TRY_ASSIGN(ends_, bind_ends(binder, c));
   constexpr auto kRms = ops::NormKind::kRms;

@@ -182,6 +182,12 @@ Result<FileType> file_type_from_name(std::string_view name) {
   return error("type '", printable(name), "': expected one of ", known);
 }
 
+void set_file_type(const FileType& type, GgufPairs& pairs) {
+  constexpr uint32_t kQuantizationVersion = 2;  // of the block formats
+  pairs.u32("general.quantization_version", kQuantizationVersion);
+  pairs.u32("general.file_type", type.id);
+}
+
 std::vector<DType> choose_types(const FileType& type, bool pure,
                                 const std::vector<GgufTensor>& tensors) {
   const Facts facts = facts_of(tensors);

@@ -25,6 +25,9 @@ struct FileType {
 // By name in any case; "Q4_K" means Q4_K_M as it does for llama.cpp. The error lists all names.
 Result<FileType> file_type_from_name(std::string_view name);
 
+// The metadata that names it.
+void set_file_type(const FileType& type, GgufPairs& pairs);
+
 // The type of each tensor in a file of `type`. Tensors come with the types they have; what is not a
 // weight matrix keeps its own. `pure`: no mix, every matrix gets the base type. Rows that do not
 // divide into a type's blocks fall back to a type of smaller blocks.

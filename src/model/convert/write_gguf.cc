@@ -12,9 +12,8 @@
 namespace tinyvllm {
 namespace {
 
-constexpr uint32_t kQuantizationVersion = 2;  // of the block formats
-constexpr int64_t kSlabElements = 4 << 20;    // at most 16 MB of F32 between two writes
-constexpr int64_t kTaskElements = 32 << 10;   // about a millisecond of quantizing
+constexpr int64_t kSlabElements = 4 << 20;   // at most 16 MB of F32 between two writes
+constexpr int64_t kTaskElements = 32 << 10;  // about a millisecond of quantizing
 constexpr float kLargestHalf = 65504;
 
 // Numbers that a type cannot hold, found by any thread.
@@ -154,17 +153,17 @@ Result<WriteReport> write_gguf(GgufModel& model, const FileType& type, const std
                                ThreadPool& pool, const WriteOptions& options) {
   WriteReport report;
   for (const GgufSource& source : model.tensors) {
-    report.tensors.push_back({source.name, source.dtype, source.shape});
+    report.tensors.push_back({source.name, source.own_type, source.shape});
     report.parameters += source.shape.elements();
   }
   const std::vector<DType> types = choose_types(type, options.pure, report.tensors);
   for (size_t i = 0; i < types.size(); ++i) {
-    const DType had = std::exchange(report.tensors[i].dtype, types[i]);
+    const DType had = model.tensors[i].dtype;
     report.requantized += had != types[i] && is_quantized(had) && is_quantized(types[i]);
+    report.tensors[i].dtype = types[i];
   }
   TRY(check_types(model, report.tensors));
-  model.pairs.u32("general.quantization_version", kQuantizationVersion);
-  model.pairs.u32("general.file_type", type.id);
+  set_file_type(type, model.pairs);
 
   TRY_ASSIGN(const std::unique_ptr<GgufWriter> writer,
              GgufWriter::create(path, model.pairs, report.tensors));
