@@ -23,6 +23,7 @@ struct ModelFlags {
   int threads = 0;
   bool no_limits = false;
   bool json = false;
+  EngineOptions engine;
 };
 
 struct Measured {
@@ -148,9 +149,9 @@ Status check_flags(const ModelFlags& flags) {
 
 Status bench_model(const ModelFlags& flags) {
   TRY(check_flags(flags));
-  TRY_ASSIGN(const std::string path, resolve_model(flags.model));
+  TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
-  EngineOptions options;
+  EngineOptions options = flags.engine;
   int longest = flags.decode + 1;
   for (const int prompt : flags.prompts) longest = std::max(longest, prompt + 1);
   options.max_model_len = longest;
@@ -193,6 +194,7 @@ void add_bench_model(CLI::App& bench, Action& action) {
   command->add_option("--repeat", flags->repeat, "samples of each")->capture_default_str();
   command->add_option("--threads", flags->threads, "threads to use; 0: all physical cores")
       ->capture_default_str();
+  add_load_flags(*command, flags->engine);
   command->add_flag("--no-limits", flags->no_limits, "leave out measuring the machine");
   command->add_flag("--json", flags->json, "print JSON");
   command->footer("Example:\n  tinyvllm bench model smollm2 --prompt 128 --decode 64");

@@ -53,7 +53,8 @@ bool looks_like_model(const std::string& word) {
 // One word may be either: `run smollm2` asks on stdin, `run "Why?"` asks the default model.
 Status sort_words(RunFlags& flags) {
   std::vector<std::string> words = flags.words;
-  if (flags.model.empty() && !words.empty() && (words.size() == 2 || looks_like_model(words[0]))) {
+  if (flags.model.empty() && !words.empty() &&
+      (words.size() == 2 || flags.engine.load_format == "dummy" || looks_like_model(words[0]))) {
     flags.model = words.front();
     words.erase(words.begin());
   }
@@ -144,7 +145,7 @@ Status run(RunFlags& flags) {
   TRY(sort_words(flags));
   if (flags.prompt.empty()) return error("the prompt is empty");
   TRY(validate(flags.sampling));
-  TRY_ASSIGN(const std::string path, resolve_model(flags.model));
+  TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   watch_interrupts();
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine,
@@ -198,6 +199,7 @@ void add_run(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--block-size", flags->engine.block_size, "tokens per block of the KV cache")
       ->capture_default_str();
+  add_load_flags(*command, flags->engine);
   command->add_option("-t,--threads", flags->threads, "default: the physical cores");
   command->add_flag("--json", flags->json, "one JSON object instead of text");
   command->footer(

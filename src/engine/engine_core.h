@@ -19,6 +19,9 @@
 namespace tinyvllm {
 
 struct EngineOptions {
+  // "dummy": random weights in the shapes that a preset or a config.json gives, of type `dtype`.
+  std::string load_format = "auto";
+  std::string dtype = "F16";
   int max_model_len = 0;  // 0: the context the model was trained for, or what memory allows
   int max_num_batched_tokens = 512;
   int max_num_seqs = 256;

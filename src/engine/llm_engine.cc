@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "engine/kv_sizing.h"
 #include "engine/prepare_sampling.h"
+#include "model/convert/dummy.h"
 #include "model/registry.h"
 
 namespace tinyvllm {
@@ -22,13 +23,24 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+Result<std::unique_ptr<ModelFiles>> open_files(Runtime& runtime, const std::string& path,
+                                               const EngineOptions& options) {
+  if (options.load_format == "auto") return ModelFiles::open(path);
+  if (options.load_format != "dummy") {
+    return error("load_format: expected auto or dummy, found '", printable(options.load_format),
+                 "'");
+  }
+  TRY_ASSIGN(const FileType type, file_type_from_name(options.dtype));
+  return make_dummy(path, type, /*pure=*/false, runtime.device(), runtime.pool());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::string& path,
                                                    const EngineOptions& options) {
   TRY(check_options(options));
   std::unique_ptr<LLMEngine> engine(new LLMEngine());
-  TRY_ASSIGN(engine->files_, ModelFiles::open(path));
+  TRY_ASSIGN(engine->files_, open_files(runtime, path, options));
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
   TRY_ASSIGN(engine->model_, load_model(*engine->files_, runtime.device(), runtime.pool(),
                                         {options.max_model_len}));

@@ -210,6 +210,15 @@ Result<std::unique_ptr<PreTokenizer>> make_step(const Step& step) {
 
 }  // namespace
 
+std::vector<std::string_view> gguf_pretokenizer_names() {
+  std::vector<std::string_view> names = {"llama-bpe", "qwen2", "smollm", "gpt-2", "dbrx"};
+  for (const Family& family : families()) {
+    const std::string_view name = family.names.front();
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
 Result<GgufPreTokenizer> make_gguf_pretokenizer(std::string_view name) {
   const Family* family = find_family(name.empty() ? "default" : name);
   if (family == nullptr) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "text/normalizer.h"
@@ -18,6 +19,9 @@ struct GgufPreTokenizer {
   bool ignore_merges = false;
   bool add_bos = false;  // unless the file says otherwise
 };
+
+// One name of each way of splitting, the common ones first.
+std::vector<std::string_view> gguf_pretokenizer_names();
 
 // An unknown name is an error that lists the known ones; none at all means "default".
 Result<GgufPreTokenizer> make_gguf_pretokenizer(std::string_view name);

@@ -1,6 +1,7 @@
 #include "model/convert/gguf_model.h"
 
 #include "model/convert/hf_metadata.h"
+#include "model/convert/hf_vocabulary.h"
 #include "ops/reference/dequantize.h"
 
 namespace tinyvllm {
@@ -82,7 +83,11 @@ void reorder(GgufModel& model, GgufSource& source, int64_t head_dim) {
 }
 
 Result<GgufModel> from_hf(const ModelFiles& files, Device& device, ThreadPool& pool) {
+  if (files.weights().tensors().empty()) {
+    return error(printable(files.path(), 4096), ": there are no weights to convert");
+  }
   TRY_ASSIGN(HfDescription description, describe_hf(files, device, pool));
+  TRY(add_hf_vocabulary(files.tokenizer(), description.config.vocab_size, description.pairs));
   GgufModel model;
   model.pairs = std::move(description.pairs);
   const bool reordered = std::string_view(description.architecture->gguf_name) == "llama";
