@@ -28,7 +28,7 @@ struct SequencePlan {
   const BlockTables* block_tables = nullptr;  // covering the tokens fed too
   bool sample = false;                        // whether the last token's logits are sampled
   bool all_logits = false;                    // whether every fed token's logits are wanted
-  const SamplingParams* sampling = nullptr;   // with `sample`
+  const SamplingParams* sampling = nullptr;   // with `sample` or `all_logits`
   uint32_t answer = 0;                        // which of the request's answers this is
   // All tokens whose value is known, prompt first. Those fed by reference to a row are not among
   // them: the runner appends them.
@@ -76,9 +76,20 @@ struct SampledToken {
   std::vector<TokenLogprob> top;  // the params.logprobs likeliest tokens, likeliest first
 };
 
+// A prompt's token, seen from the token before it.
+struct ScoredToken {
+  SequenceId sequence = 0;
+  int position = 0;
+  int32_t token = kNotNumbers;
+  float logprob = 0;
+  std::vector<TokenLogprob> top;
+};
+
 struct StepResult {
   std::vector<SampledToken> sampled;  // one per sequence with `sample`, in the plan's order
-  std::string error;                  // empty when all went well
+  // With all_logits and params.prompt_logprobs: the prompt's tokens that follow those fed.
+  std::vector<ScoredToken> scored;
+  std::string error;  // empty when all went well
 };
 
 }  // namespace tinyvllm

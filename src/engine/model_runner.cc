@@ -96,6 +96,35 @@ std::vector<SampleRow> ModelRunner::rows_of(const StepPlan& plan) {
   return rows;
 }
 
+// What the model thought of the prompt, where that is asked for. The row of a token is about the
+// one that follows it.
+std::vector<ScoredToken> ModelRunner::score_prompts(ExecContext& ctx, const StepPlan& plan,
+                                                    const Tensor& logits) {
+  std::vector<ScoreRow> rows;
+  std::vector<ScoredToken> scored;
+  int64_t first_row = 0;
+  for (const SequencePlan& sequence : plan.sequences) {
+    if (sequence.all_logits && sequence.sampling->prompt_logprobs) {
+      for (int i = 0; i < sequence.num_tokens; ++i) {
+        const int position = sequence.position + i + 1;
+        if (position >= sequence.prompt_tokens) break;
+        const int32_t token = sequence.history[static_cast<size_t>(position)];
+        rows.push_back({first_row + i, token, *sequence.sampling->prompt_logprobs});
+        scored.push_back({sequence.sequence, position, token, 0, {}});
+      }
+    }
+    first_row += sequence.all_logits ? sequence.num_tokens : sequence.sample ? 1 : 0;
+  }
+  std::vector<SampleOutput> outputs(rows.size());
+  score(ctx, logits, rows, outputs);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    scored[i].token = outputs[i].token;
+    scored[i].logprob = outputs[i].logprob;
+    scored[i].top = std::move(outputs[i].top);
+  }
+  return scored;
+}
+
 Ticket ModelRunner::submit(const StepPlan& plan) {
   CHECK(!plan.empty()) << "a step without sequences";
   const Batch batch = builder_.build(plan, sampled_);
@@ -112,6 +141,7 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   sample(ctx, logits, rows, chosen);
 
   StepResult result;
+  result.scored = score_prompts(ctx, plan, logits);
   sampled_.clear();
   auto row = chosen.begin();
   for (const SequencePlan& sequence : plan.sequences) {

@@ -23,7 +23,7 @@ class CpuRows {
   template <class Row, class Choose>
   void run(std::span<const Row> rows, std::span<SampleOutput> out, Choose choose) {
     CHECK(rows.size() == out.size()) << rows.size() << " rows, room for " << out.size();
-    if (ctx_.dry_run) return;
+    if (ctx_.dry_run || rows.empty()) return;
     // One look at each logit; the head has just written them, so they come from a cache.
     const ops::OpScope scope(ctx_, [&] {
       const auto count = static_cast<int64_t>(rows.size());

@@ -36,6 +36,8 @@ SamplingParams seeded(uint64_t seed, int max_tokens) {
   params.seed = seed;
   params.max_tokens = max_tokens;
   params.ignore_eos = true;
+  params.repetition_penalty = 1.2;  // makes a choice depend on every token before it
+  params.frequency_penalty = 0.3;
   return params;
 }
 

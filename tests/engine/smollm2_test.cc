@@ -2,6 +2,7 @@
 // prompt changes a single bit.
 #include "tests/engine/smollm2.h"
 
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -39,8 +40,9 @@ class SmolLM2 : public testing::Test {
     delete files_;
   }
 
-  static std::unique_ptr<ModelRunner> make_runner(int threads) {
+  static std::unique_ptr<ModelRunner> make_runner(int threads, int max_num_logits = 1) {
     RunnerConfig config;
+    config.max_num_logits = max_num_logits;
     config.block_size = kBlockSize;
     config.num_blocks = {1 + kContext / kBlockSize};
     auto runner =
@@ -127,6 +129,57 @@ TEST_F(SmolLM2, LogitsAreTheSameBitsHoweverThePromptIsCut) {
       EXPECT_EQ(std::memcmp(whole.data(), logits.data(), whole.size() * sizeof(float)), 0)
           << "chunks of " << chunk << ", " << threads << " threads";
     }
+  }
+}
+
+TEST_F(SmolLM2, ScoresAPromptInAnyChunks) {
+  const std::vector<int32_t> prompt = {504, 2365, 17, 4, 3575, 42, 198, 99, 1, 30000};
+  SamplingParams params;
+  params.temperature = 0;
+  params.prompt_logprobs = 2;
+  BlockTables tables(1);
+  for (int block = 1; block <= kContext / kBlockSize; ++block) tables[0].push_back(block);
+
+  std::vector<ScoredToken> whole;
+  for (const int chunk : {10, 3, 1}) {
+    const auto runner = make_runner(2, 10);
+    std::vector<ScoredToken> scored;
+    std::vector<double> expected;  // from the logits themselves
+    for (int from = 0; from < 10; from += chunk) {
+      SequencePlan plan;
+      plan.position = from;
+      plan.num_tokens = std::min(chunk, 10 - from);
+      plan.block_tables = &tables;
+      plan.all_logits = true;
+      plan.sampling = &params;
+      plan.history = prompt;
+      plan.prompt_tokens = 10;
+      StepPlan step;
+      step.sequences = {plan};
+      step.tokens.assign(prompt.begin() + from, prompt.begin() + from + plan.num_tokens);
+      runner->on_logits([&](const StepPlan&, const Tensor& logits) {
+        ASSERT_EQ(logits.rows, plan.num_tokens);
+        for (int64_t row = 0; row < logits.rows && from + row + 1 < 10; ++row) {
+          const float* x = logits.f32() + row * logits.stride;
+          double total = 0;
+          for (int64_t id = 0; id < logits.cols; ++id) total += std::exp(double{x[id]});
+          const int32_t next = prompt[static_cast<size_t>(from + row + 1)];
+          expected.push_back(x[next] - std::log(total));
+        }
+      });
+      for (ScoredToken& token : runner->wait(runner->submit(step)).scored) {
+        scored.push_back(std::move(token));
+      }
+    }
+    ASSERT_EQ(scored.size(), 9u) << "nothing comes before the first token";
+    for (size_t i = 0; i < scored.size(); ++i) {
+      EXPECT_EQ(scored[i].position, static_cast<int>(i) + 1);
+      EXPECT_EQ(scored[i].token, prompt[i + 1]);
+      EXPECT_NEAR(scored[i].logprob, expected[i], 1e-5);
+      EXPECT_EQ(scored[i].top.size(), 2u);
+      EXPECT_EQ(scored[i].logprob, whole.empty() ? scored[i].logprob : whole[i].logprob);
+    }
+    if (whole.empty()) whole = scored;
   }
 }
 
