@@ -28,8 +28,13 @@ struct LinearPart {
 
 struct LinearWeights final : Linear::Weights {
   std::vector<LinearPart> parts;
+  int64_t groups = 0;         // of all parts
+  bool halves_align = false;  // groups of the result's two halves begin at the same places
   Buffer packed;
   Buffer bias;  // [out] float, or empty
+
+  // The part whose group begins at that row of the result, or null.
+  const LinearPart* part_at(int64_t row) const;
 };
 
 // Bytes of an interleaved group of 8 rows of k columns; 0 for types that are used as they lie.

@@ -54,7 +54,28 @@ Result<Buffer> make_bias(Device& device, const LinearParts& parts, int64_t out) 
   return buffer;
 }
 
+// Whether every 8 rows of the first half, and the same of the second, are a group each.
+bool halves_align(const LinearWeights& w) {
+  const int64_t half = w.out / 2;
+  for (int64_t row = 0; row < half; row += kRowGroup) {
+    const int64_t end = std::min(row + kRowGroup, half);
+    for (const int64_t offset : {int64_t{0}, half}) {
+      const LinearPart* part = w.part_at(offset + row);
+      if (part == nullptr || offset + end > part->row_begin + part->rows) return false;
+    }
+  }
+  return w.out % 2 == 0;
+}
+
 }  // namespace
+
+const LinearPart* LinearWeights::part_at(int64_t row) const {
+  for (const LinearPart& part : parts) {
+    const int64_t inside = row - part.row_begin;
+    if (inside >= 0 && inside < part.rows) return inside % kRowGroup == 0 ? &part : nullptr;
+  }
+  return nullptr;
+}
 
 Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& parts) {
   auto weights = std::make_unique<LinearWeights>();
@@ -80,8 +101,10 @@ Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& 
     packed_bytes += bytes;
     weights->bytes += part.interleaved() ? bytes : view.bytes();
     weights->out += part.rows;
+    weights->groups += part.groups();
     weights->parts.push_back(part);
   }
+  weights->halves_align = halves_align(*weights);
   TRY_ASSIGN(weights->packed, device.allocate(packed_bytes, "packed weights"));
   TRY_ASSIGN(weights->bias, make_bias(device, parts, weights->out));
 
