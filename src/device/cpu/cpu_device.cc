@@ -1,5 +1,6 @@
 #include "device/cpu/cpu_device.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
@@ -12,8 +13,22 @@ namespace tinyvllm {
 namespace {
 
 #if defined(__x86_64__)
+constexpr size_t kPage = 4096;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kRegionBytes = size_t{256} << 20;
+constexpr size_t kAlignment = 64;
+
+constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
 constexpr Isa kIsas[] = {Isa::kBaseline, Isa::kAvx2};
 #else
+constexpr size_t kPage = 4096;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kRegionBytes = size_t{256} << 20;
+constexpr size_t kAlignment = 64;
+
+constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
 constexpr Isa kIsas[] = {Isa::kBaseline};
 #endif
 
@@ -64,18 +79,56 @@ Result<std::unique_ptr<CpuDevice>> CpuDevice::create() {
                "' is not one of those this machine has: ", names);
 }
 
-Result<Buffer> CpuDevice::allocate(size_t bytes, const std::string& what) {
-  if (bytes == 0) return Buffer();
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+Result<CpuDevice::Region*> CpuDevice::region_for(size_t bytes, const std::string& what) {
+  if (!regions_.empty()) {
+    Region& last = regions_.back();
+    if (bytes <= last.bytes - last.used) return &last;
+  }
+  // Room to begin on a huge page's border; what is never touched costs nothing.
+  const size_t wanted = round_up(std::max(bytes, kRegionBytes), kHugePage) + kHugePage;
+  void* data = mmap(nullptr, wanted, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) {
     return error("out of memory: ", human_bytes(static_cast<double>(bytes)), " for ", what, ", ",
                  human_bytes(static_cast<double>(available_memory())), " available");
   }
-  madvise(data, bytes, MADV_HUGEPAGE);  // fewer TLB misses on streamed weights; a hint, may fail
+  madvise(data, wanted, MADV_HUGEPAGE);  // a hint, may fail
+  auto* begin = static_cast<char*>(data);
+  const size_t skip =
+      round_up(reinterpret_cast<uintptr_t>(begin), kHugePage) - reinterpret_cast<uintptr_t>(begin);
+  regions_.push_back(Region{begin, wanted, skip, 0});
+  return &regions_.back();
+}
+
+Result<Buffer> CpuDevice::allocate(size_t bytes, const std::string& what) {
+  if (bytes == 0) return Buffer();
+  const size_t size = round_up(bytes, kAlignment);
+  const std::lock_guard lock(mutex_);
+  TRY_ASSIGN(Region* const region, region_for(size, what));
+  char* data = region->begin + region->used;
+  region->used += size;
+  region->pieces += 1;
   return Buffer(this, data, bytes);
 }
 
-void CpuDevice::free(void* data, size_t bytes) { munmap(data, bytes); }
+void CpuDevice::free(void* data, size_t bytes) {
+  auto* piece = static_cast<char*>(data);
+  const std::lock_guard lock(mutex_);
+  const auto region = std::find_if(regions_.begin(), regions_.end(), [&](const Region& r) {
+    return piece >= r.begin && piece < r.begin + r.bytes;
+  });
+  CHECK(region != regions_.end()) << "memory that was not allocated here";
+  region->pieces -= 1;
+  if (region->pieces == 0) {
+    munmap(region->begin, region->bytes);
+    regions_.erase(region);
+    return;
+  }
+  // Neighbours stay; the pages that were this piece's alone go back now.
+  const auto first = round_up(reinterpret_cast<uintptr_t>(piece), kPage);
+  const auto last = (reinterpret_cast<uintptr_t>(piece) + bytes) / kPage * kPage;
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
 
 size_t CpuDevice::available_memory() const {
   size_t kilobytes = 0;

@@ -1,6 +1,7 @@
 // The CPU as a device: memory from the kernel, kernels chosen by instruction set.
 #pragma once
 
+#include <mutex>
 #include <vector>
 
 #include "device/device.h"
@@ -28,7 +29,20 @@ class CpuDevice final : public Device {
   DType activation_dtype() const override { return DType::kF32; }
 
  private:
+  // Memory comes from large regions, cut off piece by piece, so that weights lie on huge pages
+  // however small a tensor is: streamed from 4 KiB pages of their own they read at half the speed
+  // (19 against 37 GB/s on a Zen 4 core). A region goes when its last piece does.
+  struct Region {
+    char* begin;
+    size_t bytes;
+    size_t used;
+    size_t pieces;
+  };
+  Result<Region*> region_for(size_t bytes, const std::string& what);
+
   const Isa isa_;
+  std::mutex mutex_;
+  std::vector<Region> regions_;  // the last one is being cut
 };
 
 }  // namespace tinyvllm
