@@ -28,7 +28,7 @@ struct SequencePlan {
   const BlockTables* block_tables = nullptr;  // covering the tokens fed too
   bool sample = false;                        // whether the last token's logits are sampled
   bool all_logits = false;                    // whether every fed token's logits are wanted
-  const SamplingParams* sampling = nullptr;   // with `sample` or `all_logits`
+  const SamplingParams* sampling = nullptr;   // with `sample`, or to score the prompt
   uint32_t answer = 0;                        // which of the request's answers this is
   // All tokens whose value is known, prompt first. Those fed by reference to a row are not among
   // them: the runner appends them.

@@ -104,7 +104,7 @@ std::vector<ScoredToken> ModelRunner::score_prompts(ExecContext& ctx, const Step
   std::vector<ScoredToken> scored;
   int64_t first_row = 0;
   for (const SequencePlan& sequence : plan.sequences) {
-    if (sequence.all_logits && sequence.sampling->prompt_logprobs) {
+    if (sequence.all_logits && sequence.sampling && sequence.sampling->prompt_logprobs) {
       for (int i = 0; i < sequence.num_tokens; ++i) {
         const int position = sequence.position + i + 1;
         if (position >= sequence.prompt_tokens) break;
