@@ -10,6 +10,7 @@ void add_bench(CLI::App& app, Action& action) {
   bench->require_subcommand(1);
   bench->footer("Example:\n  tinyvllm bench files");
   add_bench_files(*bench, action);
+  add_bench_limits(*bench, action);
   add_bench_model(*bench, action);
   add_bench_ops(*bench, action);
   add_bench_sample(*bench, action);

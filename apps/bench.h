@@ -6,6 +6,7 @@
 namespace tinyvllm {
 
 void add_bench_files(CLI::App& bench, Action& action);
+void add_bench_limits(CLI::App& bench, Action& action);
 void add_bench_model(CLI::App& bench, Action& action);
 void add_bench_ops(CLI::App& bench, Action& action);
 void add_bench_sample(CLI::App& bench, Action& action);

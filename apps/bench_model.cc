@@ -161,7 +161,7 @@ Status bench_model(const ModelFlags& flags) {
 
   double read_bytes_per_s = 0;
   if (!flags.no_limits) {
-    TRY_ASSIGN(const ops::cpu::MachineLimits limits,
+    TRY_ASSIGN(const MachineLimits limits,
                ops::cpu::measure_limits(runtime->device(), runtime->pool()));
     read_bytes_per_s = limits.read_bytes_per_s;
   }

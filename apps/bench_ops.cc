@@ -174,12 +174,12 @@ void bench_norm(Bench& bench) {
 }
 
 // The larger share of its two limits that a call reached: what bounds it.
-double utilization(const Measured& m, const ops::cpu::MachineLimits& limits) {
+double utilization(const Measured& m, const MachineLimits& limits) {
   const double peak = is_quantized(m.call.dtype) ? limits.int8_ops_per_s : limits.flops_per_s;
   return std::max(m.call.bytes / limits.read_bytes_per_s, m.call.flops / peak) / m.best();
 }
 
-void print_table(const Bench& bench, const ops::cpu::MachineLimits& limits, int threads) {
+void print_table(const Bench& bench, const MachineLimits& limits, int threads) {
   std::printf("%d threads: read %.1f GB/s, float %.0f GFLOP/s, int8 %.0f GOP/s\n\n", threads,
               limits.read_bytes_per_s / 1e9, limits.flops_per_s / 1e9, limits.int8_ops_per_s / 1e9);
   std::printf("%-52s %10s %8s %9s %7s\n", "op", "us", "GB/s", "GFLOP/s", "limit");
@@ -190,7 +190,7 @@ void print_table(const Bench& bench, const ops::cpu::MachineLimits& limits, int 
   }
 }
 
-void print_json(const Bench& bench, const ops::cpu::MachineLimits& limits, int threads) {
+void print_json(const Bench& bench, const MachineLimits& limits, int threads) {
   JsonWriter json;
   json.begin_object().key("machine").begin_object().field("threads", threads).end_object();
   json.key("limits").begin_object();
@@ -213,7 +213,7 @@ void print_json(const Bench& bench, const ops::cpu::MachineLimits& limits, int t
 
 Status run_bench(const OpsFlags& flags) {
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
-  TRY_ASSIGN(const ops::cpu::MachineLimits limits,
+  TRY_ASSIGN(const MachineLimits limits,
              ops::cpu::measure_limits(runtime->device(), runtime->pool()));
   Bench bench(flags, *runtime);
   bench_norm(bench);

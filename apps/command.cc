@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/cache_folder.h"
+
 namespace tinyvllm {
 namespace {
 
@@ -18,20 +20,12 @@ constexpr Alias kAliases[] = {
 
 volatile sig_atomic_t interrupt_seen = 0;  // signals are the process's, and so is this
 
-std::filesystem::path model_cache() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
-    return std::filesystem::path(cache) / "tinyvllm/models";
-  }
-  const char* home = std::getenv("HOME");
-  return std::filesystem::path(home != nullptr ? home : ".") / ".cache/tinyvllm/models";
-}
-
 }  // namespace
 
 Result<std::string> resolve_model(const std::string& name) {
   for (const Alias& alias : kAliases) {
     if (name != alias.name) continue;
-    const std::filesystem::path path = model_cache() / alias.file;
+    const std::filesystem::path path = cache_folder() / "models" / alias.file;
     if (std::filesystem::exists(path)) return path.string();
     return error("model '", name, "' is not fetched yet (", path.string(),
                  " does not exist); fetch it with: tools/get_model ", name);
