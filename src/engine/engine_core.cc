@@ -5,25 +5,23 @@
 namespace tinyvllm {
 namespace {
 
-std::string describe_failure(const StepResult& result, const SampledToken* token) {
-  if (token == nullptr) return result.error;
-  return token->token == kNothingAllowed
-             ? "the request's bans and penalties leave no token to choose"
-             : "the model's logits are not numbers";
+using Clock = std::chrono::steady_clock;
+
+std::string describe_failure(int32_t token) {
+  return token == kNothingAllowed ? "the request's bans and penalties leave no token to choose"
+                                  : "the model's logits are not numbers";
 }
 
 }  // namespace
 
+void EngineCore::abort(SequenceId sequence) {
+  scheduler_.abort(sequence);
+  started_.erase(sequence);
+}
+
 std::vector<SequenceOutput> EngineCore::step() {
   scheduler_.schedule(plan_);
-  if (!plan_.empty()) {
-    InFlight submitted{runner_.submit(plan_), {}};
-    for (const SequencePlan& plan : plan_.sequences) {
-      submitted.sequences.emplace_back(plan.sequence, plan.sample);
-    }
-    in_flight_.push_back(std::move(submitted));
-    steps_ += 1;
-  }
+  if (!plan_.empty()) submit();
   const size_t ahead = plan_.empty() ? 0 : static_cast<size_t>(depth_);
   if (in_flight_.size() <= ahead) return {};
   const InFlight oldest = std::move(in_flight_.front());
@@ -31,28 +29,63 @@ std::vector<SequenceOutput> EngineCore::step() {
   return commit(oldest);
 }
 
+void EngineCore::submit() {
+  const Clock::time_point now = Clock::now();
+  InFlight submitted;
+  for (const SequencePlan& plan : plan_.sequences) {
+    submitted.sequences.emplace_back(plan.sequence, plan.sample);
+    const bool answers = static_cast<int>(plan.history.size()) > plan.prompt_tokens;
+    if (!answers) started_.emplace(plan.sequence, now);
+  }
+  submitted.ticket = runner_.submit(plan_);
+  in_flight_.push_back(std::move(submitted));
+  steps_ += 1;
+}
+
+// What a step brought: for each of its sequences a token, or nothing yet, or its failure.
 std::vector<SequenceOutput> EngineCore::commit(const InFlight& step) {
-  const StepResult result = runner_.wait(step.ticket);
+  StepResult result = runner_.wait(step.ticket);
+  const Clock::time_point now = Clock::now();
   std::vector<SequenceOutput> outputs;
   auto sampled = result.sampled.begin();
+  auto scored = result.scored.begin();
   for (const auto& [sequence, samples] : step.sequences) {
-    if (!samples && result.error.empty()) {
-      scheduler_.commit(sequence, {});
-      continue;
-    }
     const SampledToken* token = samples && result.error.empty() ? &*sampled++ : nullptr;
-    if (token == nullptr || token->token < 0) {
-      scheduler_.abort(sequence);
-      scheduler_.commit(sequence, {});
-      outputs.push_back({sequence, {}, FinishReason::kError, 0, describe_failure(result, token)});
+    SequenceOutput output = commit(sequence, token, result.error);
+    for (; scored != result.scored.end() && scored->sequence == sequence; ++scored) {
+      output.scored.push_back(std::move(*scored));
+    }
+    const auto started = started_.find(sequence);
+    if (started == started_.end()) continue;  // it was over before this step was done
+    output.started = started->second;
+    output.time = now;
+    if (output.finish != FinishReason::kNone) started_.erase(started);
+    if (output.finish == FinishReason::kNone && output.tokens.empty() && output.scored.empty()) {
       continue;
     }
-    const Committed committed = scheduler_.commit(sequence, {&token->token, 1});
-    if (committed.tokens.empty())
-      continue;  // it had ended, or was aborted, before this step was done
-    outputs.push_back({sequence, {*token}, committed.finish, committed.cached_tokens, ""});
+    outputs.push_back(std::move(output));
   }
   return outputs;
+}
+
+SequenceOutput EngineCore::commit(SequenceId sequence, const SampledToken* token,
+                                  const std::string& error) {
+  SequenceOutput output;
+  output.sequence = sequence;
+  if (!error.empty() || (token != nullptr && token->token < 0)) {
+    scheduler_.abort(sequence);
+    scheduler_.commit(sequence, {});
+    output.finish = FinishReason::kError;
+    output.error = error.empty() ? describe_failure(token->token) : error;
+    return output;
+  }
+  const std::span<const int32_t> tokens =
+      token != nullptr ? std::span(&token->token, 1) : std::span<const int32_t>();
+  const Committed committed = scheduler_.commit(sequence, tokens);
+  if (!committed.tokens.empty()) output.tokens.push_back(*token);
+  output.finish = committed.finish;
+  output.cached_tokens = committed.cached_tokens;
+  return output;
 }
 
 EngineStats EngineCore::stats() const {

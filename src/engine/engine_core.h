@@ -4,9 +4,11 @@
 // host.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -34,9 +36,12 @@ struct EngineOptions {
 struct SequenceOutput {
   SequenceId sequence = 0;
   std::vector<SampledToken> tokens;  // new ones, in order
+  std::vector<ScoredToken> scored;   // of the prompt, in order
   FinishReason finish = FinishReason::kNone;
-  int cached_tokens = 0;  // of the prompt, found in the prefix cache
-  std::string error;      // with kError
+  int cached_tokens = 0;                          // of the prompt, found in the prefix cache
+  std::string error;                              // with kError
+  std::chrono::steady_clock::time_point started;  // when a step first computed for it
+  std::chrono::steady_clock::time_point time;     // when this was known
 };
 
 struct EngineStats {
@@ -54,8 +59,9 @@ class EngineCore {
   EngineCore(Runner& runner, BlockManager& blocks, SchedulerConfig config, int depth)
       : runner_(runner), blocks_(blocks), scheduler_(std::move(config), blocks), depth_(depth) {}
 
+  const Scheduler& scheduler() const { return scheduler_; }
   Status add(Request request) { return scheduler_.add(std::move(request)); }
-  void abort(SequenceId sequence) { scheduler_.abort(sequence); }
+  void abort(SequenceId sequence);
   bool has_work() const { return scheduler_.has_work() || !in_flight_.empty(); }
 
   std::vector<SequenceOutput> step();
@@ -68,7 +74,9 @@ class EngineCore {
     std::vector<std::pair<SequenceId, bool>> sequences;  // and whether they sample
   };
 
+  void submit();
   std::vector<SequenceOutput> commit(const InFlight& step);
+  SequenceOutput commit(SequenceId sequence, const SampledToken* token, const std::string& error);
 
   Runner& runner_;
   BlockManager& blocks_;
@@ -76,6 +84,7 @@ class EngineCore {
   const int depth_;
   StepPlan plan_;  // keeps its capacity from step to step
   std::deque<InFlight> in_flight_;
+  std::unordered_map<SequenceId, std::chrono::steady_clock::time_point> started_;
   uint64_t steps_ = 0;
 };
 

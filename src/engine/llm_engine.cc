@@ -1,8 +1,9 @@
 #include "engine/llm_engine.h"
 
+#include <map>
+
 #include "base/log.h"
 #include "engine/kv_sizing.h"
-#include "engine/prepare_sampling.h"
 #include "model/convert/dummy.h"
 #include "model/registry.h"
 
@@ -17,10 +18,6 @@ Status check_options(const EngineOptions& options) {
   TRY(at_least_one("max_num_seqs", options.max_num_seqs));
   TRY(at_least_one("block_size", options.block_size));
   return Status();
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 Result<std::unique_ptr<ModelFiles>> open_files(Runtime& runtime, const std::string& path,
@@ -61,6 +58,7 @@ Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
   for (const KvGroup& group : sizing.groups) runner.num_blocks.push_back(group.num_blocks);
   runner.max_num_batched_tokens = options.max_num_batched_tokens;
   runner.max_num_seqs = options.max_num_seqs;
+  runner.max_num_logits = options.max_num_seqs + SchedulerConfig().max_scored_tokens;
   TRY_ASSIGN(runner_, ModelRunner::create(runtime, *model_, runner));
   blocks_ = std::make_unique<BlockManager>(sizing.groups, options.block_size,
                                            options.enable_prefix_caching);
@@ -69,104 +67,74 @@ Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
   scheduler.max_num_seqs = options.max_num_seqs;
   scheduler.max_model_len = max_model_len_;
   scheduler.end_ids = tokenizer_->end_ids();
+  answers_ = std::make_unique<Answers>(*tokenizer_);
   core_ = std::make_unique<EngineCore>(*runner_, *blocks_, scheduler, options.depth);
   return Status();
 }
 
-Result<RequestId> LLMEngine::add_request(std::vector<int32_t> prompt, SamplingParams sampling,
-                                         const RequestOptions& options) {
-  const int64_t vocabulary = model_->info().vocab_size;
-  for (const int32_t token : prompt) {
-    if (token < 0 || token >= vocabulary) {
-      return error("prompt: token ", token, " is outside the vocabulary of ", vocabulary);
-    }
-  }
-  if (options.truncate_prompt_tokens < 0) {
-    return error("truncate_prompt_tokens: expected at least 1, found ",
-                 options.truncate_prompt_tokens);
-  }
-  const auto keep = static_cast<size_t>(options.truncate_prompt_tokens);
-  if (keep > 0 && prompt.size() > keep) {
-    prompt.erase(prompt.begin(), prompt.end() - static_cast<ptrdiff_t>(keep));
-  }
-  TRY(prepare_sampling(sampling, *tokenizer_, vocabulary));
+Result<std::vector<int32_t>> LLMEngine::encode(const Prompt& prompt) const {
+  if (const auto* text = std::get_if<std::string>(&prompt)) return tokenizer_->encode(*text, {});
+  if (const auto* ids = std::get_if<std::vector<int32_t>>(&prompt)) return *ids;
+  return error("messages: the model's files carry no chat template");
+}
 
-  // Each answer is a sequence; the first one's id is the request's, and the others share its
-  // prompt.
-  const RequestId id = next_sequence_;
-  const DetokenizerOptions text{sampling.skip_special_tokens, sampling.stop,
-                                sampling.include_stop_str_in_output};
-  for (uint32_t answer = 0; answer < static_cast<uint32_t>(sampling.n); ++answer) {
-    Request request;
-    request.id = next_sequence_++;
-    request.prompt = prompt;
-    request.sampling = sampling;
-    request.priority = options.priority;
-    request.cache_salt = options.cache_salt;
-    request.shares_prompt_of = answer == 0 ? 0 : id;
-    request.answer = answer;
-    const SequenceId sequence = request.id;
-    TRY(core_->add(std::move(request)));  // the first one tells; the others are like it
-    answers_.emplace(sequence, Answer{id,
-                                      answer,
-                                      static_cast<int>(prompt.size()),
-                                      0,
-                                      Clock::now(),
-                                      {},
-                                      Detokenizer(*tokenizer_, text)});
+Result<PreparedRequest> LLMEngine::prepare(const Prompt& prompt, SamplingParams sampling,
+                                           const RequestOptions& options) {
+  const auto arrived = std::chrono::steady_clock::now();
+  TRY_ASSIGN(std::vector<int32_t> ids, encode(prompt));
+  TRY_ASSIGN(PreparedRequest prepared,
+             prepare_request(std::move(ids), std::move(sampling), options, *tokenizer_,
+                             {model_->info().vocab_size, core_->scheduler().longest_prompt()}));
+  TRY(core_->scheduler().check(prepared.sequences.front()));
+  prepared.arrived = arrived;
+  prepared.id = next_sequence_.fetch_add(prepared.sequences.size());
+  for (Request& request : prepared.sequences) {
+    request.id = prepared.id + request.answer;
+    if (request.answer > 0) request.shares_prompt_of = prepared.id;
   }
-  return id;
+  return prepared;
+}
+
+Result<RequestId> LLMEngine::add_request(const Prompt& prompt, SamplingParams sampling,
+                                         const RequestOptions& options) {
+  TRY_ASSIGN(PreparedRequest prepared, prepare(prompt, std::move(sampling), options));
+  answers_->expect(prepared);
+  for (Request& request : prepared.sequences) TRY(core_->add(std::move(request)));
+  return prepared.id;
 }
 
 void LLMEngine::abort(RequestId request) {
-  std::erase_if(answers_, [&](const auto& entry) {
-    if (entry.second.request != request) return false;
-    core_->abort(entry.first);
-    return true;
-  });
+  for (const Answers::Ended& ended : answers_->abort(request)) core_->abort(ended.sequence);
 }
 
 std::vector<RequestOutput> LLMEngine::step() {
   std::vector<RequestOutput> outputs;
   for (SequenceOutput& news : core_->step()) {
     const SequenceId sequence = news.sequence;
-    const auto found = answers_.find(sequence);
-    if (found == answers_.end()) continue;
-    outputs.push_back(deliver(found->second, std::move(news)));
-    if (outputs.back().finish == FinishReason::kNone) continue;
-    core_->abort(sequence);  // for those that a stop string ended; the others are over already
-    answers_.erase(found);
+    std::optional<RequestOutput> output = answers_->deliver(std::move(news));
+    if (!output) continue;
+    // For those that a stop string ended; the others are over already.
+    if (output->finish != FinishReason::kNone) core_->abort(sequence);
+    outputs.push_back(std::move(*output));
   }
   return outputs;
 }
 
-// Tokens to text, for one answer.
-RequestOutput LLMEngine::deliver(Answer& answer, SequenceOutput&& news) {
-  RequestOutput output;
-  output.request = answer.request;
-  output.answer = answer.index;
-  output.finish = news.finish;
-  output.error = std::move(news.error);
-  output.cached_tokens = news.cached_tokens;
-  for (const SampledToken& token : news.tokens) {
-    // The token that ends an answer is counted and reported, and is not text.
-    const bool ends = news.finish == FinishReason::kStop && &token == &news.tokens.back();
-    if (!ends) output.text += answer.text.push(token.token);
+std::vector<RequestOutput> LLMEngine::run() {
+  std::map<std::pair<RequestId, uint32_t>, RequestOutput> answers;
+  while (has_work()) {
+    for (RequestOutput& news : step()) {
+      const auto [entry, is_new] = answers.try_emplace({news.request, news.answer});
+      if (is_new) {
+        entry->second = std::move(news);
+      } else {
+        append(entry->second, std::move(news));
+      }
+    }
   }
-  if (answer.text.stopped()) {
-    output.finish = FinishReason::kStop;
-    output.stop_string = answer.text.stop_string();
-  } else if (output.finish != FinishReason::kNone) {
-    output.text += answer.text.finish();
-  }
-  answer.timings.total_s = seconds_since(answer.arrived);
-  if (answer.completion_tokens == 0) answer.timings.ttft_s = answer.timings.total_s;
-  answer.completion_tokens += static_cast<int>(news.tokens.size());
-  output.tokens = std::move(news.tokens);
-  output.prompt_tokens = answer.prompt_tokens;
-  output.completion_tokens = answer.completion_tokens;
-  output.timings = answer.timings;
-  return output;
+  std::vector<RequestOutput> outputs;
+  for (auto& [key, output] : answers) outputs.push_back(std::move(output));
+  return outputs;
 }
 
 }  // namespace tinyvllm

@@ -1,66 +1,48 @@
 // The engine with text: a model loaded and ready, prompts in, text out as it becomes certain. One
-// thread owns it.
+// thread owns it; `encode` and `prepare` are for any. AsyncEngine is the same for many threads.
 #pragma once
 
-#include <chrono>
-#include <map>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "core/request.h"
 #include "device/runtime.h"
+#include "engine/answers.h"
 #include "engine/engine_core.h"
 #include "engine/model_runner.h"
+#include "engine/prepare_request.h"
+#include "engine/request_output.h"
 #include "io/model_files.h"
 #include "model/model.h"
-#include "text/detokenizer.h"
 #include "text/tokenizer.h"
 
 namespace tinyvllm {
-
-using RequestId = uint64_t;
-
-struct RequestOptions {
-  int priority = 0;                // lower runs first
-  std::string cache_salt;          // prompts with different salts share no cache
-  int truncate_prompt_tokens = 0;  // keep only so many of the prompt's last tokens; 0: all
-};
-
-struct Timings {
-  double ttft_s = 0;   // from the request to its first token
-  double total_s = 0;  // and to its newest one
-};
-
-// News of one answer to a request.
-struct RequestOutput {
-  RequestId request = 0;
-  uint32_t answer = 0;  // which, of several
-  std::string text;     // new since the last output, whole characters
-  std::vector<SampledToken> tokens;
-  FinishReason finish = FinishReason::kNone;
-  std::string stop_string;  // the one that ended it, if one did
-  int prompt_tokens = 0;
-  int completion_tokens = 0;  // so far
-  int cached_tokens = 0;      // of the prompt
-  Timings timings;            // so far
-  std::string error;          // with kError
-};
 
 class LLMEngine {
  public:
   static Result<std::unique_ptr<LLMEngine>> load(Runtime& runtime, const std::string& path,
                                                  const EngineOptions& options);
 
-  Result<RequestId> add_request(std::vector<int32_t> prompt, SamplingParams sampling,
+  Result<RequestId> add_request(const Prompt& prompt, SamplingParams sampling,
                                 const RequestOptions& options = {});
-  void abort(RequestId request);
+  void abort(RequestId request);  // nothing is heard of it again
   bool has_work() const { return core_->has_work(); }
 
   // One step for everyone: what it brought, for those it brought something.
   std::vector<RequestOutput> step();
 
+  // Steps until all is done: one output per answer, complete, in the order in which they were
+  // asked.
+  std::vector<RequestOutput> run();
+
+  // What add_request does on its way, safe to call from any thread.
+  Result<std::vector<int32_t>> encode(const Prompt& prompt) const;
+  Result<PreparedRequest> prepare(const Prompt& prompt, SamplingParams sampling,
+                                  const RequestOptions& options);
+
+  EngineCore& core() { return *core_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const Model& model() const { return *model_; }
   const ModelFiles& files() const { return *files_; }
@@ -69,20 +51,8 @@ class LLMEngine {
   int max_model_len() const { return max_model_len_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  struct Answer {  // one sequence's way back to text
-    RequestId request = 0;
-    uint32_t index = 0;
-    int prompt_tokens = 0;
-    int completion_tokens = 0;
-    Clock::time_point arrived;
-    Timings timings;
-    Detokenizer text;
-  };
-
   LLMEngine() = default;
   Status make_cache(Runtime& runtime, const EngineOptions& options);
-  RequestOutput deliver(Answer& answer, SequenceOutput&& news);
 
   std::unique_ptr<ModelFiles> files_;
   std::unique_ptr<Tokenizer> tokenizer_;
@@ -90,9 +60,9 @@ class LLMEngine {
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<BlockManager> blocks_;
   std::unique_ptr<EngineCore> core_;
-  std::map<SequenceId, Answer> answers_;
+  std::unique_ptr<Answers> answers_;
   int max_model_len_ = 0;
-  SequenceId next_sequence_ = 1;
+  std::atomic<SequenceId> next_sequence_{1};
 };
 
 }  // namespace tinyvllm

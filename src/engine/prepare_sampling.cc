@@ -32,7 +32,6 @@ void resolve_dry_breakers(SamplingParams& params, const Tokenizer& tokenizer) {
 
 Status prepare_sampling(SamplingParams& params, const Tokenizer& tokenizer, int64_t vocab_size) {
   TRY(validate(params, {.vocab_size = vocab_size}));
-  if (params.prompt_logprobs) return error("prompt_logprobs: not available yet");
   resolve_bad_words(params, tokenizer);
   resolve_dry_breakers(params, tokenizer);
   if (!params.seed) params.seed = random_seed();

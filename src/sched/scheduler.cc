@@ -16,16 +16,25 @@ constexpr int kWatermark = 100;  // one in a hundred
 
 }  // namespace
 
-Status Scheduler::add(Request request) {
+int Scheduler::longest_prompt() const {
+  return std::min(config_.max_model_len, blocks_.capacity_tokens()) - 1;
+}
+
+Status Scheduler::check(const Request& request) const {
   const int prompt = static_cast<int>(request.prompt.size());
   if (prompt == 0) return error("the prompt is empty: expected at least one token");
-  const int longest = std::min(config_.max_model_len, blocks_.capacity_tokens());
+  const int longest = longest_prompt() + 1;
   if (prompt >= longest) {
     return error("the prompt has ", prompt, " tokens, and one more is needed to answer, but the ",
                  longest < config_.max_model_len ? "KV cache" : "context", " holds ", longest);
   }
-  TRY(validate(request.sampling));
-  request.sampling.max_tokens = std::min(request.sampling.max_tokens, longest - prompt);
+  return validate(request.sampling);
+}
+
+Status Scheduler::add(Request request) {
+  TRY(check(request));
+  const int room = longest_prompt() + 1 - static_cast<int>(request.prompt.size());
+  request.sampling.max_tokens = std::min(request.sampling.max_tokens, room);
   auto sequence = std::make_unique<Sequence>();
   sequence->arrival = arrivals_++;
   sequence->tokens = request.prompt;
@@ -123,6 +132,13 @@ void Scheduler::plan_decodes(StepPlan& step, int budget) {
   }
 }
 
+// How many of its tokens a step may feed.
+int Scheduler::chunk_limit(const Sequence& sequence, const StepPlan& step) const {
+  const int limit = std::min(sequence.known() - sequence.fed, budget_left(step));
+  if (!sequence.is_scored()) return limit;
+  return std::min(limit, config_.max_scored_tokens - scored_);
+}
+
 // Makes room for up to `wanted` more tokens of a prompt, at the cost of prompts that go after it.
 // Sequences that decode are left alone: they end by themselves.
 int Scheduler::reserve_chunk(Sequence& sequence, int wanted, StepPlan& step) {
@@ -145,7 +161,7 @@ void Scheduler::plan_prompts(StepPlan& step) {
   for (size_t i = 0; i < running_.size() && budget_left(step) > 0; ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.decodes()) continue;
-    const int wanted = std::min(sequence.known() - sequence.fed, budget_left(step));
+    const int wanted = chunk_limit(sequence, step);
     const int count = wanted > 0 ? reserve_chunk(sequence, wanted, step) : 0;
     if (count > 0) plan(sequence, count, step);
   }
@@ -171,6 +187,7 @@ void Scheduler::admit(StepPlan& step) {
 Scheduler::Start Scheduler::start(Sequence& sequence, StepPlan& step) {
   const int watermark = running_.empty() ? 0 : std::max(1, blocks_.total_blocks() / kWatermark);
   if (blocks_.available_blocks() <= watermark) return Start::kNoRoom;
+  if (chunk_limit(sequence, step) == 0) return Start::kLater;
 
   const auto parent = sequences_.find(sequence.request.shares_prompt_of);
   const int prompt = static_cast<int>(sequence.request.prompt.size());
@@ -185,7 +202,7 @@ Scheduler::Start Scheduler::start(Sequence& sequence, StepPlan& step) {
   sequence.fed = sequence.computed = ready;
   const int room = sequence.blocks.capacity - ready +
                    (blocks_.available_blocks() - watermark) * blocks_.block_size();
-  const int count = std::min({sequence.known() - ready, budget_left(step), room});
+  const int count = std::min(chunk_limit(sequence, step), room);
   if (count <= 0 || !blocks_.reserve(sequence.blocks, ready, ready + count, step.copies)) {
     blocks_.release(sequence.blocks);
     sequence.fed = sequence.computed = 0;
@@ -215,6 +232,8 @@ void Scheduler::plan(Sequence& sequence, int count, StepPlan& step) {
   plan.prompt_tokens = static_cast<int>(sequence.request.prompt.size());
   plan.end_ids = config_.end_ids;
   plan.answer = sequence.request.answer;
+  plan.all_logits = sequence.is_scored();
+  if (plan.all_logits) scored_ += count;
   if (sequence.fed < sequence.known()) {
     const auto first = sequence.tokens.begin() + sequence.fed;
     step.tokens.insert(step.tokens.end(), first, first + count);
@@ -232,7 +251,7 @@ void Scheduler::plan(Sequence& sequence, int count, StepPlan& step) {
 
 void Scheduler::schedule(StepPlan& step) {
   step.clear();
-  rows_ = 0;
+  rows_ = scored_ = 0;
   make_room_for_decodes(step);
   plan_decodes(step, config_.max_num_batched_tokens - prompt_reserve());
   plan_prompts(step);

@@ -35,6 +35,7 @@ struct SchedulerConfig {
   int max_num_seqs = 256;
   int max_model_len = 2048;
   std::vector<int32_t> end_ids;  // tokens that end a sequence
+  int max_scored_tokens = 64;    // in a step, of prompts of which every position is asked for
 };
 
 struct Committed {
@@ -49,7 +50,9 @@ class Scheduler {
   Scheduler(SchedulerConfig config, BlockManager& blocks)
       : config_(std::move(config)), blocks_(blocks) {}
 
-  // Refuses, with both numbers, what can never fit.
+  // Refuses, with both numbers, what can never fit. Safe to call from any thread.
+  Status check(const Request& request) const;
+  int longest_prompt() const;  // that is not refused
   Status add(Request request);
   void abort(SequenceId sequence);  // nothing is heard of it again
   bool has_work() const { return !waiting_.empty() || !running_.empty(); }
@@ -75,6 +78,7 @@ class Scheduler {
   enum class Start { kStarted, kLater, kNoRoom };
   Start start(Sequence& sequence, StepPlan& step);
   int reserve_chunk(Sequence& sequence, int wanted, StepPlan& step);
+  int chunk_limit(const Sequence& sequence, const StepPlan& step) const;
   bool can_decode(const Sequence& sequence) const;
   void plan(Sequence& sequence, int count, StepPlan& step);
   void preempt(Sequence& sequence);
@@ -96,6 +100,7 @@ class Scheduler {
   uint64_t preemptions_ = 0;
   size_t first_decode_ = 0;  // who is asked first when the budget is smaller than their number
   int rows_ = 0;             // samples in the step being planned
+  int scored_ = 0;           // tokens in it whose every position is asked for
 };
 
 }  // namespace tinyvllm

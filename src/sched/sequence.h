@@ -34,6 +34,10 @@ struct Sequence {
 
   int known() const { return static_cast<int>(tokens.size()); }
   int generated() const { return static_cast<int>(tokens.size() - request.prompt.size()); }
+  // Whether its next step feeds prompt of which every position is asked for.
+  bool is_scored() const {
+    return request.sampling.prompt_logprobs && fed + 1 < static_cast<int>(request.prompt.size());
+  }
   // Whether its next step feeds one token: known, or still being sampled.
   bool decodes() const { return fed + 1 >= known() && fed > 0; }
 };

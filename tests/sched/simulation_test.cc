@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
+#include <set>
 
 #include "sched/scheduler.h"
 
@@ -90,6 +91,7 @@ Trace random_trace(uint64_t seed) {
     request.priority = priorities ? pick(0, 2) : 0;
     if (pick(0, 7) == 0) request.cache_salt = "tenant";
     request.reuse_prefix = pick(0, 7) > 0;
+    if (!request.reuse_prefix && pick(0, 1) == 0) request.sampling.prompt_logprobs = 0;
     const int step = pick(0, 30);
     trace.arrivals.emplace_back(step, request);
     for (uint32_t answer = 1; pick(0, 5) == 0; ++answer) {  // sometimes several answers
@@ -97,6 +99,7 @@ Trace random_trace(uint64_t seed) {
       sibling.id = id++;
       sibling.shares_prompt_of = request.id;
       sibling.answer = answer;
+      sibling.sampling.prompt_logprobs.reset();
       trace.arrivals.emplace_back(step, sibling);
     }
     if (pick(0, 6) == 0) trace.aborts[request.id] = step + pick(0, 20);
@@ -110,6 +113,7 @@ struct Counts {
   uint64_t prefix_hits = 0;
   uint64_t copies = 0;
   uint64_t by_reference = 0;
+  uint64_t scored = 0;
 };
 
 class Simulation {
@@ -119,7 +123,7 @@ class Simulation {
         counts_(counts),
         random_(seed),
         manager_(trace.groups, trace.block_size, trace.prefix_caching),
-        scheduler_({trace.budget, trace.max_seqs, kMaxLength, {kEnd}}, manager_) {
+        scheduler_({trace.budget, trace.max_seqs, kMaxLength, {kEnd}, kMaxScored}, manager_) {
     for (const KvGroup& group : trace.groups) {
       cache_.emplace_back(static_cast<size_t>(group.num_blocks * trace.block_size), 0);
     }
@@ -167,6 +171,10 @@ class Simulation {
         ASSERT_TRUE(std::equal(answer.tokens.begin(), answer.tokens.end(), truth.begin()));
       } else {
         ASSERT_EQ(answer.tokens, truth) << "sequence " << id;
+        // Of a prompt of one token there is nothing to score.
+        ASSERT_EQ(scored_[id].size(),
+                  request.sampling.prompt_logprobs ? request.prompt.size() - 1 : 0);
+        counts_.scored += scored_[id].size();
         ASSERT_EQ(answer.finish,
                   truth.back() == kEnd ? FinishReason::kStop : FinishReason::kLength);
       }
@@ -180,6 +188,7 @@ class Simulation {
 
  private:
   static constexpr int kMaxLength = 48;
+  static constexpr int kMaxScored = 5;
 
   struct Answer {
     std::vector<int32_t> tokens;
@@ -212,6 +221,7 @@ class Simulation {
     Done done;
     std::vector<int32_t> rows;
     size_t token = 0;
+    int scored = 0;
     for (const SequencePlan& sequence : plan.sequences) {
       std::vector<int32_t> past = true_tokens(asked_.at(sequence.sequence), sequence.position);
       for (int i = 0; i < sequence.num_tokens; ++i, ++token) {
@@ -220,6 +230,10 @@ class Simulation {
         past.push_back(is_from_row(input) ? previous_rows_.at(static_cast<size_t>(~input)) : input);
       }
       write_and_check(sequence, past);
+      for (int i = 0; sequence.all_logits && i < sequence.num_tokens; ++i, ++scored) {
+        const int judged = sequence.position + i + 1;
+        if (judged < sequence.prompt_tokens) scored_[sequence.sequence].insert(judged);
+      }
       std::vector<int32_t> sampled;
       if (sequence.sample) {
         sampled = sample(sequence, past);
@@ -228,6 +242,7 @@ class Simulation {
       done.results.emplace_back(sequence.sequence, std::move(sampled));
     }
     EXPECT_EQ(token, plan.tokens.size());
+    EXPECT_LE(scored, kMaxScored);
     previous_rows_ = rows;
     return done;
   }
@@ -290,6 +305,7 @@ class Simulation {
   std::vector<std::vector<uint64_t>> cache_;  // [group][slot]: the prefix whose K and V are there
   std::map<SequenceId, Request> asked_;
   std::map<SequenceId, Answer> answers_;
+  std::map<SequenceId, std::set<int>> scored_;  // positions of prompts
   std::vector<int32_t> previous_rows_;
   std::deque<Done> in_flight_;
 };
@@ -305,6 +321,7 @@ TEST(Simulation, TenThousandRandomTraces) {
   EXPECT_GT(counts.prefix_hits, 10000u);
   EXPECT_GT(counts.copies, 1000u);
   EXPECT_GT(counts.by_reference, 10000u);
+  EXPECT_GT(counts.scored, 1000u);
 }
 
 }  // namespace

@@ -1,0 +1,111 @@
+#include "engine/answers.h"
+
+namespace tinyvllm {
+namespace {
+
+double seconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+void Answers::expect(const PreparedRequest& request) {
+  for (const Request& sequence : request.sequences) {
+    const SamplingParams& sampling = sequence.sampling;
+    const DetokenizerOptions text{sampling.skip_special_tokens, sampling.stop,
+                                  sampling.include_stop_str_in_output};
+    Answer answer{.request = request.id,
+                  .index = sequence.answer,
+                  .prompt_tokens = static_cast<int>(sequence.prompt.size()),
+                  .arrived = request.arrived,
+                  .text = Detokenizer(tokenizer_, text)};
+    answers_.emplace(sequence.id, std::move(answer));
+  }
+}
+
+RequestOutput Answers::summary(const Answer& answer) {
+  RequestOutput output;
+  output.request = answer.request;
+  output.answer = answer.index;
+  output.prompt_tokens = answer.prompt_tokens;
+  output.completion_tokens = answer.completion_tokens;
+  output.cached_tokens = answer.cached_tokens;
+  output.timings = answer.timings;
+  return output;
+}
+
+void Answers::keep_time(Answer& answer, const SequenceOutput& news) {
+  Timings& timings = answer.timings;
+  timings.queue_s = seconds(news.started - answer.arrived);
+  timings.total_s = seconds(news.time - answer.arrived);
+  if (news.tokens.empty()) return;
+  if (answer.completion_tokens == 0) {
+    answer.first_token = news.time;
+    timings.ttft_s = timings.total_s;
+    timings.prefill_s = seconds(news.time - news.started);
+  }
+  timings.decode_s = seconds(news.time - answer.first_token);
+}
+
+std::optional<RequestOutput> Answers::deliver(SequenceOutput&& news) {
+  const auto found = answers_.find(news.sequence);
+  if (found == answers_.end()) return std::nullopt;
+  Answer& answer = found->second;
+  keep_time(answer, news);
+  answer.completion_tokens += static_cast<int>(news.tokens.size());
+  answer.cached_tokens = news.cached_tokens;
+  for (ScoredToken& token : news.scored) {
+    // A preempted prompt is computed, and scored, again.
+    if (token.position > static_cast<int>(answer.prompt_logprobs.size())) {
+      answer.prompt_logprobs.push_back(std::move(token));
+    }
+  }
+  if (news.tokens.empty() && news.finish == FinishReason::kNone) return std::nullopt;
+
+  RequestOutput output = summary(answer);
+  output.finish = news.finish;
+  output.error = std::move(news.error);
+  if (answer.completion_tokens == static_cast<int>(news.tokens.size())) {
+    output.prompt_logprobs = std::move(answer.prompt_logprobs);
+  }
+  for (const SampledToken& token : news.tokens) {
+    // The token that ends an answer is counted and reported, and is not text.
+    const bool ends = news.finish == FinishReason::kStop && &token == &news.tokens.back();
+    if (!ends) output.text += answer.text.push(token.token);
+  }
+  output.tokens = std::move(news.tokens);
+  if (answer.text.stopped()) {
+    output.finish = FinishReason::kStop;
+    output.stop_string = answer.text.stop_string();
+  } else if (output.finish != FinishReason::kNone) {
+    output.text += answer.text.finish();
+  }
+  if (output.finish != FinishReason::kNone) answers_.erase(found);
+  return output;
+}
+
+Answers::Ended Answers::end(Entry entry) {
+  Ended ended{entry->first, summary(entry->second)};
+  ended.output.finish = FinishReason::kAbort;
+  ended.output.text = entry->second.text.finish();
+  answers_.erase(entry);
+  return ended;
+}
+
+std::vector<Answers::Ended> Answers::abort(RequestId request) {
+  std::vector<Ended> ended;
+  for (;;) {
+    // A request's sequences have ids from its own on.
+    const auto next = answers_.lower_bound(request);
+    if (next == answers_.end() || next->second.request != request) return ended;
+    ended.push_back(end(next));
+  }
+}
+
+std::vector<Answers::Ended> Answers::abort_all() {
+  std::vector<Ended> ended;
+  while (!answers_.empty()) ended.push_back(end(answers_.begin()));
+  return ended;
+}
+
+}  // namespace tinyvllm
