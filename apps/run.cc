@@ -1,15 +1,18 @@
 // tinyvllm run [MODEL] [PROMPT]: streams one answer.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 #include <memory>
 #include <unistd.h>
 
 #include "apps/command.h"
+#include "apps/decode_meter.h"
+#include "apps/reply.h"
+#include "apps/sampling_flags.h"
+#include "apps/text_input.h"
 #include "base/json_writer.h"
 #include "base/stopwatch.h"
 #include "engine/llm_engine.h"
+#include "engine/machine_limits.h"
 
 namespace tinyvllm {
 namespace {
@@ -23,25 +26,7 @@ struct RunFlags {
   bool json = false;
   int threads = 0;
   EngineOptions engine;
-  SamplingParams sampling;
-};
-
-struct Answer {
-  std::vector<int32_t> prompt_ids;
-  std::vector<int32_t> ids;
-  std::string text;
-  FinishReason finish = FinishReason::kNone;
-  double load_s = 0;
-  int cached_tokens = 0;
-  Timings timings;
-
-  double prefill_rate() const {
-    return timings.ttft_s > 0 ? static_cast<double>(prompt_ids.size()) / timings.ttft_s : 0;
-  }
-  double decode_rate() const {
-    if (ids.size() < 2) return 0;
-    return static_cast<double>(ids.size() - 1) / (timings.total_s - timings.ttft_s);
-  }
+  SamplingFlags sampling;
 };
 
 bool looks_like_model(const std::string& word) {
@@ -65,11 +50,13 @@ Status sort_words(RunFlags& flags) {
     words.erase(words.begin());
   }
   if (!words.empty()) return error("'", printable(words.front()), "': the prompt was given twice");
-  if (flags.has_prompt) return Status();
-  if (isatty(STDIN_FILENO) == 1) {
+  if (flags.has_prompt && flags.prompt != "-") return Status();
+  if (!flags.has_prompt && isatty(STDIN_FILENO) == 1) {
     return error("there is no prompt: give one as an argument, with -p, or on stdin");
   }
-  flags.prompt.assign(std::istreambuf_iterator<char>(std::cin), {});
+  TRY_ASSIGN(flags.prompt, read_stdin());
+  // A shell's echo ends with a newline that nobody meant.
+  if (!flags.raw && flags.prompt.ends_with('\n')) flags.prompt.pop_back();
   return Status();
 }
 
@@ -88,80 +75,124 @@ std::vector<int32_t> encode_chat(const Tokenizer& tokenizer, const std::string& 
   return ids;
 }
 
-// Steps the engine until the request is done or Ctrl-C, writing text as it becomes certain.
-Status generate(LLMEngine& engine, const RunFlags& flags, Answer& answer) {
-  TRY_ASSIGN(const SequenceId request, engine.add_request(answer.prompt_ids, flags.sampling));
+// Text on stdout as it becomes certain. Several answers are written one after the other: the first
+// one streams, the others wait for their turn.
+class AnswerPrinter {
+ public:
+  explicit AnswerPrinter(size_t answers) : waiting_(answers) {
+    if (answers > 1) print_title();
+  }
+
+  void add(const RequestOutput& news) {
+    Waiting& answer = waiting_[news.answer];
+    answer.text += news.text;
+    answer.done = news.finish != FinishReason::kNone;
+    while (current_ < waiting_.size()) {
+      write(std::exchange(waiting_[current_].text, {}));
+      if (!waiting_[current_].done || ++current_ == waiting_.size()) break;
+      write("\n\n");
+      print_title();
+    }
+    std::fflush(stdout);
+  }
+
+ private:
+  struct Waiting {
+    std::string text;
+    bool done = false;
+  };
+
+  static void write(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+  void print_title() const { std::printf("[%zu of %zu]\n", current_ + 1, waiting_.size()); }
+
+  std::vector<Waiting> waiting_;
+  size_t current_ = 0;
+};
+
+// Steps the engine until the request is done or Ctrl-C.
+Status generate(LLMEngine& engine, const SamplingParams& sampling, bool print, Reply& reply) {
+  TRY_ASSIGN(const RequestId request, engine.add_request(reply.prompt_ids, sampling));
+  reply.answers.resize(static_cast<size_t>(sampling.n));
+  reply.with_logprobs = sampling.logprobs.has_value();
+  std::optional<AnswerPrinter> printer;
+  if (print) printer.emplace(reply.answers.size());
+  DecodeMeter meter(engine.model(), sampling.n);
   while (engine.has_work()) {
     if (interrupted()) {
       engine.abort(request);
-      answer.finish = FinishReason::kAbort;
+      for (Answer& answer : reply.answers) {
+        if (answer.finish == FinishReason::kNone) answer.finish = FinishReason::kAbort;
+      }
       break;
     }
-    for (const RequestOutput& output : engine.step()) {
+    const std::vector<RequestOutput> outputs = engine.step();
+    meter.after_step(outputs);
+    for (const RequestOutput& output : outputs) {
       if (!output.error.empty()) return error(output.error);
-      for (const SampledToken& token : output.tokens) answer.ids.push_back(token.token);
-      answer.finish = output.finish;
-      answer.timings = output.timings;
-      answer.cached_tokens = output.cached_tokens;
-      answer.text += output.text;
-      if (flags.json) continue;
-      std::fwrite(output.text.data(), 1, output.text.size(), stdout);
-      std::fflush(stdout);
+      reply.add(output);
+      if (printer) printer->add(output);
     }
   }
+  reply.decode_tok_s = meter.tokens_per_s();
+  reply.gigabytes_per_s = meter.bytes_per_s() / 1e9;
   return Status();
 }
 
-void print_json(const Answer& answer) {
-  JsonWriter json;
-  json.begin_object().field("text", answer.text).field("token_ids", answer.ids);
-  json.field("prompt_token_ids", answer.prompt_ids);
-  json.field("finish_reason", to_string(answer.finish));
-  json.key("usage").begin_object();
-  json.field("prompt_tokens", answer.prompt_ids.size());
-  json.field("completion_tokens", answer.ids.size());
-  json.field("cached_tokens", answer.cached_tokens).end_object();
-  json.key("timings").begin_object();
-  json.field("load_s", answer.load_s).field("ttft_s", answer.timings.ttft_s);
-  json.field("prefill_tok_s", answer.prefill_rate()).field("decode_tok_s", answer.decode_rate());
-  json.key("limit_percent").null();  // nothing has measured this machine's limit yet
-  json.end_object().end_object();
-  std::printf("%s\n", json.str().c_str());
+// How much of the memory's speed decoding reached. A machine that was never measured is measured
+// now, and so is one that decoded faster than it was measured to read: it was busy then.
+std::optional<MachineLimits> limits_for(Runtime& runtime, double bytes_per_s) {
+  const std::optional<MachineLimits> cached = cached_limits(runtime);
+  if (interrupted() || (cached && bytes_per_s <= cached->read_bytes_per_s)) return cached;
+  Result<MachineLimits> measured = measure_limits(runtime, cached.value_or(MachineLimits()));
+  if (measured.ok()) return measured.value();
+  return cached;
 }
 
-void print_closing_line(const Answer& answer) {
+void print_closing_line(const Reply& reply, const std::optional<MachineLimits>& limits) {
   const bool colour = use_colour(STDERR_FILENO);
   std::fprintf(stderr,
                "%sprompt %zu tokens, %.0f tok/s | first token %.2f s | generated %zu tokens, "
-               "%.1f tok/s%s%s\n",
-               colour ? "\033[2m" : "", answer.prompt_ids.size(), answer.prefill_rate(),
-               answer.timings.ttft_s, answer.ids.size(), answer.decode_rate(),
-               answer.finish == FinishReason::kAbort ? " | interrupted" : "",
-               colour ? "\033[0m" : "");
+               "%.1f tok/s | %.1f GB/s",
+               colour ? "\033[2m" : "", reply.prompt_ids.size(), reply.prefill_tok_s(),
+               reply.ttft_s, reply.completion_tokens(), reply.decode_tok_s, reply.gigabytes_per_s);
+  if (limits) {
+    std::fprintf(stderr, ", %.0f%% of this machine's %.1f", reply.limit_percent.value_or(0),
+                 limits->read_bytes_per_s / 1e9);
+  }
+  const bool aborted = reply.answers.back().finish == FinishReason::kAbort;
+  std::fprintf(stderr, "%s%s\n", aborted ? " | interrupted" : "", colour ? "\033[0m" : "");
 }
 
 Status run(RunFlags& flags) {
   const Stopwatch clock;
   TRY(sort_words(flags));
   if (flags.prompt.empty()) return error("the prompt is empty");
-  TRY(validate(flags.sampling));
+  TRY(validate(flags.sampling.values));
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   watch_interrupts();
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine,
              LLMEngine::load(*runtime, path, flags.engine));
-  Answer answer;
-  answer.load_s = clock.seconds();
-  answer.prompt_ids = flags.raw ? engine->tokenizer().encode(flags.prompt, {})
-                                : encode_chat(engine->tokenizer(), flags.prompt);
-  TRY(generate(*engine, flags, answer));
-  if (flags.json) {
-    print_json(answer);
-  } else {
+  TRY_ASSIGN(const SamplingParams sampling, sampling_params(*engine, flags.sampling, 0));
+  Reply reply;
+  reply.load_s = clock.seconds();
+  reply.prompt_ids = flags.raw ? engine->tokenizer().encode(flags.prompt, {})
+                               : encode_chat(engine->tokenizer(), flags.prompt);
+  TRY(generate(*engine, sampling, !flags.json, reply));
+  if (!flags.json) {
     std::printf("\n");
     std::fflush(stdout);
-    print_closing_line(answer);
   }
+  const std::optional<MachineLimits> limits = limits_for(*runtime, reply.gigabytes_per_s * 1e9);
+  if (limits) reply.limit_percent = 1e11 * reply.gigabytes_per_s / limits->read_bytes_per_s;
+  if (!flags.json) {
+    print_closing_line(reply, limits);
+    return Status();
+  }
+  JsonWriter json;
+  json.begin_object();
+  write_reply(json, reply);
+  std::printf("%s\n", json.end_object().str().c_str());
   return Status();
 }
 
@@ -170,9 +201,10 @@ Status run(RunFlags& flags) {
 void add_run(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("run", "Stream one answer");
   const auto flags = std::make_shared<RunFlags>();
-  flags->sampling.temperature = 0;
-  flags->sampling.max_tokens = 512;
-  command->add_option("WORDS", flags->words, "[MODEL] [PROMPT]; the prompt may come on stdin")
+  flags->sampling.values.max_tokens = 512;
+  command
+      ->add_option("WORDS", flags->words,
+                   "[MODEL] [PROMPT]; the prompt may come on stdin, as - or from a pipe")
       ->expected(0, 2);
   command->add_option("-m,--model", flags->model, "a .gguf file or an alias (default: smollm2)");
   command
@@ -185,12 +217,6 @@ void add_run(CLI::App& app, Action& action) {
           "what to ask")
       ->type_name("TEXT");
   command->add_flag("--raw", flags->raw, "continue the prompt as it is, without a chat format");
-  command->add_option("-n,--max-tokens", flags->sampling.max_tokens, "stop after so many tokens")
-      ->capture_default_str();
-  command->add_option("--temperature", flags->sampling.temperature, "0 takes the likeliest token")
-      ->capture_default_str();
-  command->add_option("--seed", flags->sampling.seed, "the same seed gives the same answer")
-      ->capture_default_str();
   command->add_option("-c,--max-model-len", flags->engine.max_model_len,
                       "tokens of context (default: what the model was trained for)");
   command
@@ -202,7 +228,11 @@ void add_run(CLI::App& app, Action& action) {
   add_load_flags(*command, flags->engine);
   command->add_option("-t,--threads", flags->threads, "default: the physical cores");
   command->add_flag("--json", flags->json, "one JSON object instead of text");
+  add_sampling_flags(*command, flags->sampling);
   command->footer(
+      "Sampling fields that are not given are the model's own (generation_config); without those,\n"
+      "the likeliest token is taken each time, unless a flag such as --top-p or --n asks for\n"
+      "sampling (then --temperature is 1), and --max-tokens is 512.\n\n"
       "Examples:\n"
       "  tinyvllm run \"Why is the sky blue?\"\n"
       "  tinyvllm run smollm2 \"Write a haiku\" --temperature 0.7 --seed 3\n"

@@ -1,5 +1,7 @@
 #include "engine/machine_limits.h"
 
+#include <algorithm>
+
 #include "base/cache_folder.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/limits.h"
@@ -15,9 +17,11 @@ std::optional<MachineLimits> cached_limits(Runtime& runtime) {
   return load_limits(cache_folder(), machine_key(runtime));
 }
 
-Result<MachineLimits> measure_limits(Runtime& runtime) {
-  TRY_ASSIGN(const MachineLimits limits,
-             ops::cpu::measure_limits(runtime.device(), runtime.pool()));
+Result<MachineLimits> measure_limits(Runtime& runtime, const MachineLimits& at_least) {
+  TRY_ASSIGN(MachineLimits limits, ops::cpu::measure_limits(runtime.device(), runtime.pool()));
+  limits.read_bytes_per_s = std::max(limits.read_bytes_per_s, at_least.read_bytes_per_s);
+  limits.flops_per_s = std::max(limits.flops_per_s, at_least.flops_per_s);
+  limits.int8_ops_per_s = std::max(limits.int8_ops_per_s, at_least.int8_ops_per_s);
   store_limits(cache_folder(), machine_key(runtime), limits);
   return limits;
 }

@@ -13,8 +13,9 @@ MachineKey machine_key(Runtime& runtime);
 
 std::optional<MachineLimits> cached_limits(Runtime& runtime);
 
-// Takes about 0.8 s, uses the runtime's threads and 1 GiB of memory, and leaves the result in the
-// cache.
-Result<MachineLimits> measure_limits(Runtime& runtime);
+// Takes about 0.9 s, uses the runtime's threads and 1 GiB of memory, and leaves the result in the
+// cache. What was measured is never put below `at_least`: on a busy machine an earlier measurement
+// may have been the better one.
+Result<MachineLimits> measure_limits(Runtime& runtime, const MachineLimits& at_least = {});
 
 }  // namespace tinyvllm

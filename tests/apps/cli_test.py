@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -28,7 +29,8 @@ class Run(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("sky", done.stdout)
         self.assertRegex(done.stderr, r"^prompt \d+ tokens, \d+ tok/s \| first token [\d.]+ s \| "
-                                      r"generated \d+ tokens, [\d.]+ tok/s\n$")
+                                      r"generated \d+ tokens, [\d.]+ tok/s \| "
+                                      r"[\d.]+ GB/s, \d+% of this machine's [\d.]+\n$")
         self.assertNotIn("\033", done.stdout + done.stderr)
 
     def test_json_has_the_promised_keys(self):
@@ -40,6 +42,43 @@ class Run(unittest.TestCase):
         self.assertEqual(answer["usage"]["prompt_tokens"], len(answer["prompt_token_ids"]))
         self.assertLessEqual({"load_s", "ttft_s", "prefill_tok_s", "decode_tok_s", "limit_percent"},
                              answer["timings"].keys())
+        self.assertGreater(answer["timings"]["limit_percent"], 0)
+        self.assertLessEqual(answer["timings"]["limit_percent"], 100)
+        self.assertNotIn("logprobs", answer)
+
+    def test_json_has_logprobs_when_asked(self):
+        answer = json.loads(tinyvllm("run", "Hi", "-n", 4, "--logprobs", 3, "--json").stdout)
+        self.assertEqual([entry["token_id"] for entry in answer["logprobs"]], answer["token_ids"])
+        for entry in answer["logprobs"]:
+            self.assertEqual(len(entry["top"]), 3)
+            self.assertEqual(entry["top"][0], {"token_id": entry["token_id"], "logprob": entry["logprob"]})
+
+    def test_several_answers(self):
+        flags = ["Name a colour", "-n", 8, "--n", 3, "--seed", 4]
+        done = tinyvllm("run", *flags)
+        parts = re.split(r"\[\d of 3\]\n", done.stdout)
+        self.assertEqual(len(parts), 4, done.stdout)
+        answer = json.loads(tinyvllm("run", *flags, "--json").stdout)
+        self.assertEqual([part.strip() for part in parts[1:]], [one["text"].strip() for one in answer["answers"]])
+        self.assertEqual(answer["text"], answer["answers"][0]["text"])
+        self.assertEqual(answer["usage"]["completion_tokens"],
+                         sum(len(one["token_ids"]) for one in answer["answers"]))
+        self.assertGreater(len({one["text"] for one in answer["answers"]}), 1)
+
+    def test_sampling_flags_reach_the_sampler(self):
+        def answer(*flags):
+            return json.loads(tinyvllm("run", "Why is the sky blue?", "-n", 12, "--json", *flags).stdout)
+        plain = answer()
+        first = plain["token_ids"][0]
+        self.assertNotEqual(answer("--logit-bias", f"{first}:-100")["token_ids"][0], first)
+        self.assertLessEqual(set(answer("--allowed-token-ids", "504,2988", "-n", 3)["token_ids"]), {504, 2988})
+        word = plain["text"].split()[3]
+        before = plain["text"].partition(word)[0]
+        cut = answer("--stop", "nowhere in it", "--stop", word)
+        self.assertEqual((cut["text"], cut["finish_reason"]), (before, "stop"))
+        self.assertEqual(answer("--stop", word, "--include-stop-str-in-output")["text"], before + word)
+        self.assertEqual(answer("--temperature", 3, "--top-k", 1)["token_ids"], plain["token_ids"])
+        self.assertNotEqual(answer("--top-k", 1000, "--seed", 5)["token_ids"], plain["token_ids"])
 
     def test_an_end_token_ends_it(self):
         answer = json.loads(tinyvllm("run", "What is 12 times 12?", "-n", 200, "--json").stdout)
@@ -58,6 +97,10 @@ class Run(unittest.TestCase):
         done = tinyvllm("run", "smollm2", "--raw", "-n", 3, stdin=None, input="The capital of France is")
         self.assertIn("Paris", done.stdout)
 
+        def prompt(*arguments, **options):
+            return json.loads(tinyvllm("run", *arguments, "-n", 1, "--json", **options).stdout)["prompt_token_ids"]
+        self.assertEqual(prompt("smollm2", "-", stdin=None, input="Hi\n"), prompt("Hi"))
+
     def test_control_tokens_in_a_prompt_stay_text(self):
         plain = json.loads(tinyvllm("run", "a<|im_end|>b", "-n", 1, "--json").stdout)["prompt_token_ids"]
         self.assertEqual(plain.count(2), 2)  # the format's own two, and none from the user
@@ -70,6 +113,20 @@ class Run(unittest.TestCase):
         _, errors = process.communicate(timeout=20)
         self.assertEqual(process.returncode, 130, errors)
         self.assertIn("interrupted", errors)
+
+    def test_limits_are_measured_once_and_a_broken_cache_is_no_error(self):
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "XDG_CACHE_HOME": cache}
+            done = tinyvllm("run", MODEL, "Hi", "-n", 4, env=environment)
+            self.assertIn("of this machine's", done.stderr)
+            (kept,) = pathlib.Path(cache).glob("tinyvllm/limits/*.json")
+            limits = json.loads(tinyvllm("bench", "limits", "--json", env=environment).stdout)["limits"]
+            self.assertTrue(limits["cached"])
+            self.assertEqual(limits["read_gb_s"], json.loads(kept.read_text())["read_bytes_per_s"] / 1e9)
+            for unit in ("read_gb_s", "fma_gflop_s", "int8_gop_s"):
+                self.assertGreater(limits[unit], 0.5)
+            kept.write_text("{")
+            self.assertFalse(json.loads(tinyvllm("bench", "limits", "--json", env=environment).stdout)["limits"]["cached"])
 
 
 class Refusals(unittest.TestCase):
@@ -130,12 +187,16 @@ class Refusals(unittest.TestCase):
     def test_values_out_of_range(self):
         self.refused(["temperature", "-1"], "Hi", "--temperature", -1)
         self.refused(["max_tokens", "0"], "Hi", "-n", 0)
+        self.refused(["top_p", "1.5", "at most 1"], "Hi", "--top-p", 1.5)
+        self.refused(["stop_token_ids", "99999", "49151"], "Hi", "--stop-token-ids", "1,99999")
+        self.refused(["logprobs", "21", "20"], "Hi", "--logprobs", 21)
         self.refused(["max_model_len", "100000"], "Hi", "-c", 100000)
 
 
 class Usage(unittest.TestCase):
     def test_wrong_usage_is_status_2(self):
-        for arguments in (["run", "--nosuchflag"], ["nosuchcommand"], [], ["run", "-n", "many"]):
+        for arguments in (["run", "--nosuchflag"], ["nosuchcommand"], [], ["run", "-n", "many"],
+                          ["run", "--seed", "-1"], ["run", "--logit-bias", "5"]):
             self.assertEqual(tinyvllm(*arguments).returncode, 2, arguments)
 
     def test_every_help_has_an_example(self):

@@ -75,6 +75,10 @@ Result<MachineLimits> measure_limits(Device& device, ThreadPool& pool) {
                             return all_at_once(pool, [&] { sink += k.multiply_bytes(kRounds, 3); });
                           });
 
+  if (device.available_memory() < 2 * kBufferBytes) {
+    return error("measuring the memory's speed takes 1 GiB, and only ",
+                 human_bytes(static_cast<double>(device.available_memory())), " are available");
+  }
   TRY_ASSIGN(const Buffer buffer, device.allocate(kBufferBytes, "measuring the memory's speed"));
   auto* data = static_cast<char*>(buffer.data());
   pool.parallel_for(static_cast<int64_t>(kBufferBytes) / kTaskBytes, [&](int64_t task, int) {

@@ -1,0 +1,75 @@
+#include "apps/reply.h"
+
+#include <algorithm>
+
+namespace tinyvllm {
+namespace {
+
+void write_logprobs(JsonWriter& json, const std::vector<SampledToken>& tokens) {
+  json.key("logprobs").begin_array();
+  for (const SampledToken& token : tokens) {
+    json.begin_object().field("token_id", token.token);
+    json.field("logprob", static_cast<double>(token.logprob)).key("top").begin_array();
+    for (const TokenLogprob& other : token.top) {
+      json.begin_object().field("token_id", other.token);
+      json.field("logprob", static_cast<double>(other.logprob)).end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array();
+}
+
+void write_answer(JsonWriter& json, const Answer& answer, bool with_logprobs) {
+  json.field("text", answer.text).key("token_ids").begin_array();
+  for (const SampledToken& token : answer.tokens) json.value(token.token);
+  json.end_array().field("finish_reason", to_string(answer.finish));
+  if (with_logprobs) write_logprobs(json, answer.tokens);
+}
+
+}  // namespace
+
+size_t Reply::completion_tokens() const {
+  size_t tokens = 0;
+  for (const Answer& answer : answers) tokens += answer.tokens.size();
+  return tokens;
+}
+
+bool Reply::finished() const {
+  return std::all_of(answers.begin(), answers.end(),
+                     [](const Answer& answer) { return answer.finish != FinishReason::kNone; });
+}
+
+void Reply::add(const RequestOutput& news) {
+  Answer& answer = answers[news.answer];
+  answer.text += news.text;
+  answer.tokens.insert(answer.tokens.end(), news.tokens.begin(), news.tokens.end());
+  answer.finish = news.finish;
+  if (news.answer != 0) return;
+  cached_tokens = news.cached_tokens;
+  ttft_s = news.timings.ttft_s;
+}
+
+void write_reply(JsonWriter& json, const Reply& reply) {
+  write_answer(json, reply.answers.front(), reply.with_logprobs);
+  if (reply.answers.size() > 1) {
+    json.key("answers").begin_array();
+    for (const Answer& answer : reply.answers) {
+      json.begin_object();
+      write_answer(json, answer, reply.with_logprobs);
+      json.end_object();
+    }
+    json.end_array();
+  }
+  json.field("prompt_token_ids", reply.prompt_ids);
+  json.key("usage").begin_object().field("prompt_tokens", reply.prompt_ids.size());
+  json.field("completion_tokens", reply.completion_tokens());
+  json.field("cached_tokens", reply.cached_tokens).end_object();
+  json.key("timings").begin_object();
+  json.field("load_s", reply.load_s).field("ttft_s", reply.ttft_s);
+  json.field("prefill_tok_s", reply.prefill_tok_s()).field("decode_tok_s", reply.decode_tok_s);
+  json.key("limit_percent");
+  reply.limit_percent ? json.value(*reply.limit_percent) : json.null();
+  json.end_object();
+}
+
+}  // namespace tinyvllm

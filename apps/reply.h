@@ -1,0 +1,44 @@
+// What came of one prompt: its answers, and the JSON that scripts read. `run` and its batches share
+// it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json_writer.h"
+#include "engine/llm_engine.h"
+
+namespace tinyvllm {
+
+struct Answer {
+  std::string text;
+  std::vector<SampledToken> tokens;
+  FinishReason finish = FinishReason::kNone;
+};
+
+struct Reply {
+  std::vector<int32_t> prompt_ids;
+  std::vector<Answer> answers;  // as many as were asked for
+  bool with_logprobs = false;
+  int cached_tokens = 0;
+  double load_s = 0;
+  double ttft_s = 0;
+  double decode_tok_s = 0;  // of all answers together
+  double gigabytes_per_s = 0;
+  std::optional<double> limit_percent;
+
+  size_t completion_tokens() const;
+  double prefill_tok_s() const {
+    return ttft_s > 0 ? static_cast<double>(prompt_ids.size()) / ttft_s : 0;
+  }
+  bool finished() const;
+
+  void add(const RequestOutput& news);
+};
+
+// The keys of `run --json`, into an object that is open. With several answers the first one's are
+// at the top, and all are under "answers".
+void write_reply(JsonWriter& json, const Reply& reply);
+
+}  // namespace tinyvllm
