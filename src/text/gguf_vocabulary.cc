@@ -103,7 +103,8 @@ Status add_bos_eos(const Vocab& vocab, bool bos_by_default, bool eos_by_default,
 }
 
 Result<MergeTable> read_merges(const Vocab& vocab, const Vocabulary& ids) {
-  MergeTable table(vocab.merges.size());
+  std::vector<PairMerge> merges;
+  merges.reserve(vocab.merges.size());
   std::string joined;
   for (size_t rank = 0; rank < vocab.merges.size(); ++rank) {
     const std::string_view merge = vocab.merges[rank];
@@ -121,15 +122,15 @@ Result<MergeTable> read_merges(const Vocab& vocab, const Vocabulary& ids) {
       return error("tokenizer.ggml.merges[", rank, "]: '", printable(merge),
                    "' names a token that is not in tokenizer.ggml.tokens");
     }
-    table.insert(left, right, {static_cast<uint32_t>(rank), id});
+    merges.push_back({left, right, {static_cast<uint32_t>(rank), id}});
   }
-  return table;
+  return MergeTable(merges);
 }
 
 // The vocabulary as the bytes that its strings stand for. What stands for none cannot come up.
 Vocabulary to_bytes(const Vocab& vocab) {
   Vocabulary bytes;
-  bytes.reserve(vocab.tokens.size(), vocab.tokens.size() * 8);
+  bytes.reserve(vocab.tokens.size());
   std::string text;
   for (size_t id = 0; id < vocab.tokens.size(); ++id) {
     text.clear();
@@ -151,7 +152,7 @@ Result<std::unique_ptr<Tokenizer>> make_byte_level(const Vocab& vocab,
   TRY(add_bos_eos(vocab, pre.add_bos, false, parts));
 
   Vocabulary ids;
-  ids.reserve(vocab.tokens.size(), vocab.tokens.size() * 8);
+  ids.reserve(vocab.tokens.size());
   for (size_t id = 0; id < vocab.tokens.size(); ++id) {
     TRY(parts.texts.set(static_cast<int64_t>(id), vocab.tokens[id]));
     parts.special.push_back(is_control(vocab, id));

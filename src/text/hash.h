@@ -18,18 +18,33 @@ inline constexpr uint64_t kHashKey1 = 0xD6E8FEB86659FD93u;
 
 inline uint64_t hash_number(uint64_t value) { return mix_bits(value ^ kHashKey1, kHashKey0); }
 
+template <class Word>
+uint64_t load_word(const char* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Up to eight bytes as one number, the missing ones zero. (memcpy of a variable length is a call.)
+inline uint64_t load_short(std::string_view text) {
+  const char* const at = text.data();
+  const size_t size = text.size();
+  if (size >= 8) return load_word<uint64_t>(at);
+  if (size >= 4) {
+    return load_word<uint32_t>(at) | load_word<uint32_t>(at + size - 4) << (size - 4) * 8;
+  }
+  if (size >= 2) {
+    return load_word<uint16_t>(at) | load_word<uint16_t>(at + size - 2) << (size - 2) * 8;
+  }
+  return size == 1 ? load_word<uint8_t>(at) : 0;
+}
+
 inline uint64_t hash_bytes(std::string_view text) {
   uint64_t hash = text.size() * kHashKey1;
-  const char* at = text.data();
-  size_t left = text.size();
-  uint64_t word = 0;
-  for (; left >= 8; left -= 8, at += 8) {
-    std::memcpy(&word, at, 8);
-    hash = mix_bits(hash ^ word, kHashKey0);
+  for (; text.size() > 8; text.remove_prefix(8)) {
+    hash = mix_bits(hash ^ load_word<uint64_t>(text.data()), kHashKey0);
   }
-  word = 0;
-  std::memcpy(&word, at, left);
-  return mix_bits(hash ^ word, kHashKey0);
+  return mix_bits(hash ^ load_short(text), kHashKey0);
 }
 
 }  // namespace tinyvllm

@@ -17,21 +17,15 @@ struct Merge {
   bool possible() const { return rank != kNever; }
 };
 
+struct PairMerge {
+  int32_t left, right;
+  Merge merge;
+};
+
 class MergeTable {
  public:
-  explicit MergeTable(size_t merges = 0) {
-    size_t slots = 16;
-    while (slots * 3 < merges * 4) slots *= 2;  // at most three quarters in use
-    slots_.resize(slots);
-  }
-
-  // At most as many as were announced. A pair that is there already gets the new rank.
-  void insert(int32_t left, int32_t right, Merge merge) {
-    const uint64_t wanted = key(left, right);
-    const uint64_t hash = hash_number(wanted);
-    slots_[slot_of(wanted, hash)] = {wanted, merge};
-    known_[hash >> (64 - kFilterBits)] = true;
-  }
+  // Of equal pairs the last one counts.
+  explicit MergeTable(const std::vector<PairMerge>& merges);
 
   Merge find(int32_t left, int32_t right) const {
     const uint64_t wanted = key(left, right);
@@ -59,7 +53,7 @@ class MergeTable {
     return at;
   }
 
-  std::vector<Slot> slots_;
+  std::vector<Slot> slots_;  // a power of two of them, at most three quarters in use
   std::vector<bool> known_ = std::vector<bool>(size_t{1} << kFilterBits);
 };
 

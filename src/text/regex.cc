@@ -1,6 +1,7 @@
 #include "text/regex.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <algorithm>
 #include <optional>
 #include <pcre2.h>
 
@@ -11,8 +12,11 @@
 namespace tinyvllm {
 namespace {
 
-// Steps that one match may take; a published pattern needs a few per character of its match.
-constexpr uint32_t kMatchLimit = 10'000'000;
+// Steps that one match may take: published patterns need a few per character, a hostile one any
+// number.
+constexpr size_t kStepsPerByte = 100;
+constexpr size_t kStepsAlways = 10'000;
+constexpr size_t kStepsMost = 1'000'000'000;
 constexpr uint32_t kDepthLimit = 10'000;
 constexpr uint32_t kHeapLimitKiB = 64 * 1024;
 // JIT code that backtracks deeper than the 32 KiB it finds on the machine stack gets this much.
@@ -97,11 +101,12 @@ std::optional<std::string> with_stand_ins(std::string_view text) {
 
 // What one call of find_all needs; PCRE2's compiled code itself is shared between threads.
 struct Matcher {
-  explicit Matcher(const pcre2_code* compiled)
+  Matcher(const pcre2_code* compiled, size_t text_bytes)
       : code(compiled),
         data(pcre2_match_data_create_from_pattern(compiled, nullptr)),
         context(pcre2_match_context_create(nullptr)) {
-    pcre2_set_match_limit(context.get(), kMatchLimit);
+    const size_t steps = std::min(kStepsAlways + kStepsPerByte * text_bytes, kStepsMost);
+    pcre2_set_match_limit(context.get(), static_cast<uint32_t>(steps));
     pcre2_set_depth_limit(context.get(), kDepthLimit);
     pcre2_set_heap_limit(context.get(), kHeapLimitKiB);
   }
@@ -158,7 +163,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
 void Regex::find_all(std::string_view text, std::vector<Span>& matches) const {
   const std::optional<std::string> substituted = with_stand_ins(text);
   if (substituted.has_value()) text = *substituted;
-  Matcher matcher(compiled_->code.get());
+  Matcher matcher(compiled_->code.get(), text.size());
   Span match;
   size_t last_end = std::string_view::npos;  // of the match before
   for (size_t from = 0; from <= text.size() && matcher.find(text, from, match);) {

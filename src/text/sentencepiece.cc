@@ -61,11 +61,7 @@ std::vector<uint32_t> rank_scores(const SentencePieceVocabulary& vocabulary) {
 // Two neighbours merge when together they are a piece, the best piece first. As a list of merges:
 // every way to cut a piece into two.
 MergeTable merges_from_scores(const SentencePieceVocabulary& vocabulary, const Vocabulary& ids) {
-  struct Found {
-    int32_t left, right;
-    Merge merge;
-  };
-  std::vector<Found> found;
+  std::vector<PairMerge> merges;
   const std::vector<uint32_t> ranks = rank_scores(vocabulary);
   for (size_t id = 0; id < vocabulary.pieces.size(); ++id) {
     const auto& piece = vocabulary.pieces[id];
@@ -76,17 +72,15 @@ MergeTable merges_from_scores(const SentencePieceVocabulary& vocabulary, const V
       if (left == Vocabulary::kNone) continue;
       const int32_t right = ids.find(piece.text.substr(cut));
       if (right == Vocabulary::kNone) continue;
-      found.push_back({left, right, {ranks[id], static_cast<int32_t>(id)}});
+      merges.push_back({left, right, {ranks[id], static_cast<int32_t>(id)}});
     }
   }
-  MergeTable table(found.size());
-  for (const Found& pair : found) table.insert(pair.left, pair.right, pair.merge);
-  return table;
+  return MergeTable(merges);
 }
 
 std::unique_ptr<TokenModel> make_bpe(const SentencePieceVocabulary& vocabulary) {
   Vocabulary mergeable;
-  mergeable.reserve(vocabulary.pieces.size(), vocabulary.pieces.size() * 8);
+  mergeable.reserve(vocabulary.pieces.size());
   for (size_t id = 0; id < vocabulary.pieces.size(); ++id) {
     const auto& piece = vocabulary.pieces[id];
     if (is_mergeable(piece.type)) mergeable.insert(piece.text, static_cast<int32_t>(id));

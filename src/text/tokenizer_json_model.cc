@@ -66,7 +66,8 @@ Result<MergeTable> read_merges(const Json& json, const JsonModel& model,
   TRY_ASSIGN(const Json list, json.field("merges"));
   TRY_ASSIGN(const size_t count, list.size());
   if (list.kind() != Json::Kind::kArray) return list.wrong("an array");
-  MergeTable table(count);
+  std::vector<PairMerge> merges;
+  merges.reserve(count);
   uint32_t rank = 0;
   int32_t guess = 0;
   std::string joined;
@@ -86,17 +87,16 @@ Result<MergeTable> read_merges(const Json& json, const JsonModel& model,
       return error(list.path(), "[", index, "]: '", printable(missing),
                    "' is not in the vocabulary");
     }
-    table.insert(left, right, {rank++, id});
+    merges.push_back({left, right, {rank++, id}});
     return Status();
   }));
-  return table;
+  return MergeTable(merges);
 }
 
 // The vocabulary as the bytes that its strings stand for. What stands for none cannot come up.
 Vocabulary to_bytes(const JsonModel& model) {
   Vocabulary bytes;
-  bytes.reserve(static_cast<size_t>(model.texts.size()),
-                static_cast<size_t>(model.texts.size()) * 8);
+  bytes.reserve(static_cast<size_t>(model.texts.size()));
   std::string text;
   for (int32_t id = 0; id < model.texts.size(); ++id) {
     text.clear();
@@ -216,7 +216,7 @@ Result<JsonModel> read_model_vocabulary(const Json& json) {
   TRY_ASSIGN(model.type, type_of(json));
   TRY_ASSIGN(const Json vocabulary, json.field("vocab"));
   TRY_ASSIGN(const size_t count, vocabulary.size());
-  model.ids.reserve(count, count * 8);
+  model.ids.reserve(count);
   if (model.type == "Unigram") {
     TRY(read_scored_vocabulary(vocabulary, model));
     return model;

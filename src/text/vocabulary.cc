@@ -1,6 +1,7 @@
 #include "text/vocabulary.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -8,52 +9,66 @@
 
 namespace tinyvllm {
 
-void Vocabulary::reserve(size_t strings, size_t bytes) {
-  arena_.reserve(bytes);
-  entries_.reserve(strings);
+Vocabulary::Key Vocabulary::key_of(std::string_view text) {
+  constexpr uint32_t kLong = 63;
+  if (text.size() > kShort) {
+    const uint64_t hash = hash_bytes(text);
+    return {0, static_cast<uint32_t>(hash) << 6 | kLong, hash};
+  }
+  const uint64_t bytes = load_short(text);
+  const uint64_t hash = hash_number(bytes + text.size());
+  return {bytes, static_cast<uint32_t>(hash) << 6 | static_cast<uint32_t>(text.size()), hash};
+}
+
+void Vocabulary::reserve(size_t strings) {
   size_t slots = 16;
   while (slots * 3 < strings * 4) slots *= 2;
   if (slots > slots_.size()) grow(slots);
 }
 
 void Vocabulary::insert(std::string_view text, int32_t id) {
-  if ((entries_.size() + 1) * 4 > slots_.size() * 3) grow(std::max<size_t>(16, slots_.size() * 2));
-  const auto hash = static_cast<uint32_t>(hash_bytes(text));
-  Slot& slot = slots_[slot_of(text, hash)];
-  if (slot.entry != 0) {
-    entries_[slot.entry - 1].id = id;
-    return;
+  if ((count_ + 1) * 4 > slots_.size() * 3) grow(std::max<size_t>(16, slots_.size() * 2));
+  const Key key = key_of(text);
+  Slot& slot = slots_[slot_of(text, key)];
+  if (slot.id == kNone) {
+    slot.text = key.text;
+    slot.tag = key.tag;
+    count_ += 1;
+    if (text.size() > kShort) {
+      CHECK(arena_.size() + text.size() <= UINT32_MAX) << "vocabularies are checked to be smaller";
+      slot.text = uint64_t{text.size()} << 32 | arena_.size();
+      arena_ += text;
+    }
   }
-  CHECK(arena_.size() + text.size() <= UINT32_MAX) << "vocabularies are checked to be under 4 GB";
-  entries_.push_back(
-      {static_cast<uint32_t>(arena_.size()), static_cast<uint32_t>(text.size()), id});
-  arena_ += text;
-  slot = {hash, static_cast<uint32_t>(entries_.size())};
+  slot.id = id;
 }
 
 int32_t Vocabulary::find(std::string_view text) const {
-  if (slots_.empty()) return kNone;
-  const Slot& slot = slots_[slot_of(text, static_cast<uint32_t>(hash_bytes(text)))];
-  return slot.entry == 0 ? kNone : entries_[slot.entry - 1].id;
+  return slots_.empty() ? kNone : slots_[slot_of(text, key_of(text))].id;
 }
 
-size_t Vocabulary::slot_of(std::string_view text, uint32_t hash) const {
+std::string_view Vocabulary::text_of(const Slot& slot) const {
+  const uint32_t length = slot.tag & 63;
+  if (length <= kShort) return {reinterpret_cast<const char*>(&slot.text), length};
+  return std::string_view(arena_).substr(static_cast<uint32_t>(slot.text), slot.text >> 32);
+}
+
+size_t Vocabulary::slot_of(std::string_view text, const Key& key) const {
   const size_t mask = slots_.size() - 1;
-  for (size_t at = hash & mask;; at = (at + 1) & mask) {
+  for (size_t at = key.hash >> 32 & mask;; at = (at + 1) & mask) {
     const Slot& slot = slots_[at];
-    if (slot.entry == 0) return at;
-    if (slot.hash == hash && text_of(entries_[slot.entry - 1]) == text) return at;
+    if (slot.id == kNone) return at;
+    if (slot.tag != key.tag) continue;
+    if (text.size() <= kShort ? slot.text == key.text : text_of(slot) == text) return at;
   }
 }
 
 void Vocabulary::grow(size_t slots) {
   const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots));
-  const size_t mask = slots - 1;
   for (const Slot& slot : old) {
-    if (slot.entry == 0) continue;
-    size_t at = slot.hash & mask;
-    while (slots_[at].entry != 0) at = (at + 1) & mask;
-    slots_[at] = slot;
+    if (slot.id == kNone) continue;
+    const std::string_view text = text_of(slot);
+    slots_[slot_of(text, key_of(text))] = slot;
   }
 }
 

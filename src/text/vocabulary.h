@@ -1,5 +1,5 @@
-// A set of strings with ids: one flat hash table over one arena of bytes, small enough for the
-// caches, so that a quarter of a million tokens load in milliseconds. Immutable once built.
+// A set of strings with ids: a flat hash table that holds short strings itself and long ones in an
+// arena, so that looking a token up touches one line of memory. Immutable once built.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,45 @@ class Vocabulary {
  public:
   static constexpr int32_t kNone = -1;
 
-  void reserve(size_t strings, size_t bytes);
+  void reserve(size_t strings);
 
   // A string that is there already gets the new id (the last one wins, as in a JSON object).
   void insert(std::string_view text, int32_t id);
 
   int32_t find(std::string_view text) const;
-  size_t size() const { return entries_.size(); }
+  size_t size() const { return count_; }
 
   template <class Visit>
   void for_each(const Visit& visit) const {
-    for (const Entry& entry : entries_) visit(text_of(entry));
+    for (const Slot& slot : slots_) {
+      if (slot.id != kNone) visit(text_of(slot));
+    }
   }
 
  private:
-  struct Entry {
-    uint32_t offset, length;  // of the string, in arena_
-    int32_t id;
-  };
+  static constexpr size_t kShort = 8;  // strings of up to so many bytes are kept in their slot
+
   struct Slot {
-    uint32_t hash = 0;
-    uint32_t entry = 0;  // index + 1; 0: the slot is free
+    uint64_t text =
+        0;             // the bytes of a short string; of a long one, length << 32 | place in arena_
+    uint32_t tag = 0;  // hash << 6 | length, or 63 for all long strings
+    int32_t id = kNone;  // kNone: the slot is free
+  };
+  struct Key {
+    uint64_t text;  // as in a slot, for short strings
+    uint32_t tag;
+    uint64_t hash;
   };
 
-  std::string_view text_of(const Entry& entry) const {
-    return std::string_view(arena_).substr(entry.offset, entry.length);
-  }
+  static Key key_of(std::string_view text);
+  std::string_view text_of(const Slot& slot) const;
   // The slot that holds the text, or the free one where it belongs.
-  size_t slot_of(std::string_view text, uint32_t hash) const;
+  size_t slot_of(std::string_view text, const Key& key) const;
   void grow(size_t slots);
 
   std::vector<Slot> slots_;  // a power of two of them, at most three quarters in use
-  std::vector<Entry> entries_;
   std::string arena_;
+  size_t count_ = 0;
 };
 
 }  // namespace tinyvllm
