@@ -24,7 +24,7 @@ test-long:  ## the comparisons with other implementations at full size
 	@tools/test long
 
 bench: build  ## what the parts reach, beside what this machine can do
-	@for name in files sched sample ops; do echo "== bench $$name"; build/tinyvllm bench $$name || exit 1; done
+	@for name in files text sched sample ops; do echo "== bench $$name"; build/tinyvllm bench $$name || exit 1; done
 
 fuzz:  ## fuzz every parser for SECONDS each (default 60)
 	@tools/setup

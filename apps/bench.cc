@@ -15,6 +15,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_bench_ops(*bench, action);
   add_bench_sample(*bench, action);
   add_bench_sched(*bench, action);
+  add_bench_text(*bench, action);
 }
 
 }  // namespace tinyvllm

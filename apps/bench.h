@@ -11,5 +11,6 @@ void add_bench_model(CLI::App& bench, Action& action);
 void add_bench_ops(CLI::App& bench, Action& action);
 void add_bench_sample(CLI::App& bench, Action& action);
 void add_bench_sched(CLI::App& bench, Action& action);
+void add_bench_text(CLI::App& bench, Action& action);
 
 }  // namespace tinyvllm
