@@ -44,6 +44,7 @@ struct TokenizerData {
   // The conversation format: a GGUF's `tokenizer.chat_template`, or a folder's chat_template.jinja.
   // (Older folders keep it inside tokenizer_config.json, which text reads itself.)
   std::string_view chat_template;
+  std::string_view chat_template_with_tools;  // a GGUF's `tokenizer.chat_template.tool_use`
 
   // End-of-sequence ids that config.json or generation_config.json add to the tokenizer's own.
   std::vector<int64_t> end_ids;

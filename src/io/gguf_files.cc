@@ -105,12 +105,15 @@ Status read_text(ModelContents& contents) {
   TokenizerData& text = contents.tokenizer;
   auto vocabulary = take_gguf_vocabulary(contents.metadata);
   const auto chat_template = contents.metadata.string_or("tokenizer.chat_template", "");
-  for (const std::string& message : {vocabulary.message(), chat_template.message()}) {
+  const auto with_tools = contents.metadata.string_or("tokenizer.chat_template.tool_use", "");
+  for (const std::string& message :
+       {vocabulary.message(), chat_template.message(), with_tools.message()}) {
     if (message.empty()) continue;
     return error(printable(contents.weight_files[0]->path(), 4096), ": ", message);
   }
   text.gguf = std::move(vocabulary).value();
   text.chat_template = chat_template.value();
+  text.chat_template_with_tools = with_tools.value();
   return Status();
 }
 

@@ -1,6 +1,8 @@
 #include "text/added_tokens.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 
 #include "base/utf8.h"
 #include "text/unicode.h"
@@ -40,8 +42,53 @@ void AddedTokens::insert(const AddedToken& token, std::string_view pattern) {
   tokens_.push_back(token);
 }
 
+bool AddedTokens::Rules::allow(const Span& span) const {
+  return trusted == nullptr ? parse_special : span.end <= trusted_end(span.begin);
+}
+
+size_t AddedTokens::Rules::trusted_end(size_t at) const {
+  const auto after = std::upper_bound(trusted->spans.begin(), trusted->spans.end(), at + offset,
+                                      [](size_t place, const Span& s) { return place < s.begin; });
+  if (after == trusted->spans.begin()) return at;
+  return std::max(at + offset, std::prev(after)->end) - offset;
+}
+
+size_t AddedTokens::Rules::next_trusted(size_t at) const {
+  const auto after = std::upper_bound(trusted->spans.begin(), trusted->spans.end(), at + offset,
+                                      [](size_t place, const Span& s) { return place < s.begin; });
+  return after == trusted->spans.end() ? SIZE_MAX : after->begin - offset;
+}
+
+bool AddedTokens::is_control(const AddedToken& token, const Rules& rules) const {
+  if (is_special(token.content)) return true;
+  const auto* words = rules.trusted == nullptr ? nullptr : rules.trusted->control_words;
+  return words != nullptr && words->contains(token.content);
+}
+
+// The longest token that may begin at `at`; with none, where to look next.
+TokenMatcher::Match AddedTokens::match_at(const TokenMatcher& matcher, std::string_view text,
+                                          size_t at, const Rules& rules, size_t& resume) const {
+  const TokenMatcher::Match match = matcher.longest_at(text, at);
+  resume = at + 1;
+  if (match.length == 0) return {};
+  const Span span = {at, at + match.length};
+  const AddedToken& token = tokens_[static_cast<size_t>(match.value)];
+  if (!is_control(token, rules) || rules.allow(span)) return match;
+  // A token that is passed over still hides shorter ones inside it; but what reaches out of trusted
+  // text, or into it, must not hide what is trusted.
+  resume = span.end;
+  if (rules.trusted == nullptr) return {};
+  const size_t end = rules.trusted_end(at);
+  if (end > at) {
+    resume = at + 1;
+    return matcher.longest_at(text.substr(0, end), at);
+  }
+  resume = std::min(span.end, rules.next_trusted(at));
+  return {};
+}
+
 std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, bool normalized,
-                                                  bool parse_special) const {
+                                                  const Rules& rules) const {
   const TokenMatcher& matcher = normalized ? normalized_ : plain_;
   std::vector<Part> parts;
   size_t done = 0;
@@ -50,16 +97,15 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, bool no
       at += 1;
       continue;
     }
-    const TokenMatcher::Match match = matcher.longest_at(text, at);
+    size_t resume = 0;
+    const TokenMatcher::Match match = match_at(matcher, text, at, rules, resume);
     if (match.length == 0) {
-      at += 1;
+      at = resume;
       continue;
     }
-    // A token that is passed over still hides shorter ones inside it.
     const AddedToken& token = tokens_[static_cast<size_t>(match.value)];
     Span span = {at, at + match.length};
     at = span.end;
-    if (!parse_special && is_special(token.content)) continue;
     if (token.single_word && touches_word(text, span)) continue;
     if (token.lstrip) span.begin = space_before(text, span.begin, done);
     if (token.rstrip) span.end = space_after(text, span.end);

@@ -10,6 +10,7 @@
 
 #include "text/span.h"
 #include "text/token_matcher.h"
+#include "text/tokenizer.h"
 
 namespace tinyvllm {
 
@@ -34,14 +35,30 @@ class AddedTokens {
     int32_t id = -1;  // -1: plain text
   };
 
+  // Where control tokens count: everywhere or nowhere, or where the text is trusted.
+  struct Rules {
+    bool parse_special = false;
+    const TrustedText* trusted = nullptr;
+    size_t offset = 0;  // of the text in the one that `trusted` speaks of
+
+    bool allow(const Span& span) const;
+    size_t trusted_end(size_t at) const;   // of the trusted text around `at`; `at` if there is none
+    size_t next_trusted(size_t at) const;  // where the next trusted text begins, behind `at`
+  };
+
   // Cuts the text at the tokens that it spells: leftmost first, the longest of those that begin
   // there. `normalized`: whether the text is, and so which of the tokens are meant.
-  std::vector<Part> split(std::string_view text, bool normalized, bool parse_special) const;
+  std::vector<Part> split(std::string_view text, bool normalized, const Rules& rules) const;
 
   bool is_special(std::string_view content) const { return special_.contains(content); }
+  bool has_normalized() const { return !normalized_.empty(); }
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
+  bool is_control(const AddedToken& token, const Rules& rules) const;
+  TokenMatcher::Match match_at(const TokenMatcher& matcher, std::string_view text, size_t at,
+                               const Rules& rules, size_t& resume) const;
+
   std::vector<AddedToken> tokens_;
   std::set<std::string, std::less<>> special_;  // contents of control tokens
   TokenMatcher plain_;                          // each value is an index into tokens_

@@ -2,12 +2,12 @@
 
 #include <array>
 #include <optional>
-#include <simdjson.h>
+
+#include "text/json.h"
 
 namespace tinyvllm {
 namespace {
 
-namespace dom = simdjson::dom;
 using NamedToken = ChatTemplate::NamedToken;
 
 constexpr std::array<const char*, 7> kTokenNames = {
@@ -24,47 +24,48 @@ void set_token(std::vector<NamedToken>& tokens, std::string_view name, std::stri
 }
 
 // "bos_token": "<s>", or {"content": "<s>", …}. Anything else says nothing.
-void read_tokens(const dom::object& config, std::vector<NamedToken>& tokens) {
+void read_token(const Json& value, std::string_view name, std::vector<NamedToken>& tokens) {
+  const bool is_object = value.kind() == Json::Kind::kObject;
+  const Result<std::string_view> text = is_object ? value.string_field("content") : value.string();
+  if (text.ok()) set_token(tokens, name, text.value());
+}
+
+Status read_tokens(const Json& config, std::vector<NamedToken>& tokens) {
   for (const char* name : kTokenNames) {
-    dom::element value;
-    if (config[name].get(value) != simdjson::SUCCESS) continue;
-    std::string_view text;
-    if (value.get(text) == simdjson::SUCCESS || value["content"].get(text) == simdjson::SUCCESS) {
-      set_token(tokens, name, text);
-    }
+    if (const auto value = config.find(name)) read_token(*value, name, tokens);
   }
+  const auto extra = config.find("extra_special_tokens");
+  if (!extra.has_value() || extra->kind() != Json::Kind::kObject) return Status();
+  return extra->for_each_field([&](std::string_view name, const Json& value) {
+    read_token(value, name, tokens);
+    return Status();
+  });
 }
 
 // A string, or [{"name": "default", "template": "…"}, {"name": "tool_use", …}].
-void read_templates(const dom::object& config, ChatFormat& format) {
-  dom::element value;
-  if (config["chat_template"].get(value) != simdjson::SUCCESS) return;
-  std::string_view text;
-  if (value.get(text) == simdjson::SUCCESS) {
-    format.source = text;
-    return;
+Status read_templates(const Json& config, ChatFormat& format) {
+  const auto value = config.find("chat_template");
+  if (!value.has_value()) return Status();
+  if (value->kind() == Json::Kind::kString) {
+    TRY_ASSIGN(format.source, value->string());
+    return Status();
   }
-  dom::array list;
-  if (value.get(list) != simdjson::SUCCESS) return;
-  for (const dom::element entry : list) {
-    std::string_view name;
-    if (entry["name"].get(name) != simdjson::SUCCESS) continue;
-    if (entry["template"].get(text) != simdjson::SUCCESS) continue;
-    if (name == "default") format.source = text;
-    if (name == "tool_use") format.source_with_tools = text;
-  }
+  return value->for_each_item([&](size_t, const Json& entry) -> Status {
+    TRY_ASSIGN(const std::string_view name, entry.string_field("name"));
+    TRY_ASSIGN(const std::string_view source, entry.string_field("template"));
+    if (name == "default") format.source = source;
+    if (name == "tool_use") format.source_with_tools = source;
+    return Status();
+  });
 }
 
-Status read_config(std::string_view json, std::string_view file, ChatFormat& format) {
+Status read_config(std::string_view json, const char* file, ChatFormat& format) {
   if (json.empty()) return Status();
-  dom::parser parser;
-  dom::object config;
-  if (const auto status = parser.parse(json.data(), json.size()).get(config)) {
-    return error(file, ": ", simdjson::error_message(status));
-  }
-  read_tokens(config, format.tokens);
-  read_templates(config, format);
-  return Status();
+  TRY_ASSIGN(const JsonDocument document, JsonDocument::parse(json, file));
+  const Json root = document.root();
+  if (root.kind() != Json::Kind::kObject) return root.wrong("an object");
+  TRY(read_tokens(root, format.tokens));
+  return read_templates(root, format);
 }
 
 void read_gguf_tokens(const GgufVocabulary& vocabulary, std::vector<NamedToken>& tokens) {
@@ -87,9 +88,9 @@ Result<ChatFormat> read_chat_format(const TokenizerData& data) {
   if (data.gguf.has_value()) read_gguf_tokens(*data.gguf, format.tokens);
   TRY(read_config(data.special_tokens_map_json, "special_tokens_map.json", format));
   TRY(read_config(data.tokenizer_config_json, "tokenizer_config.json", format));
-  if (!data.chat_template.empty()) format.source = data.chat_template;
-  if (format.source.empty()) {
-    return error("chat_template: the model's files carry none; give one with --chat-template FILE");
+  if (!data.chat_template.empty()) {
+    format.source = data.chat_template;
+    format.source_with_tools = data.chat_template_with_tools;
   }
   return format;
 }

@@ -17,7 +17,7 @@ struct ChatFormat {
   std::vector<ChatTemplate::NamedToken> tokens;
 };
 
-// An error when the files carry no template.
+// The source is empty when the files carry no template.
 Result<ChatFormat> read_chat_format(const TokenizerData& data);
 
 }  // namespace tinyvllm

@@ -130,8 +130,12 @@ Result<ChatTemplate> ChatTemplate::compile(std::string_view source,
       std::make_unique<Programs>(Programs{std::move(tokens), std::move(plain), std::nullopt}));
 }
 
-Result<ChatTemplate> ChatTemplate::from_model(const TokenizerData& data) {
+Result<ChatTemplate> ChatTemplate::from_model(const TokenizerData& data, std::string_view instead) {
   TRY_ASSIGN(const ChatFormat format, read_chat_format(data));
+  if (!instead.empty()) return compile(instead, format.tokens);
+  if (format.source.empty()) {
+    return error("chat_template: the model's files carry none; give one with --chat-template FILE");
+  }
   TRY_ASSIGN(ChatTemplate result, compile(format.source, format.tokens));
   if (!format.source_with_tools.empty()) {
     TRY_ASSIGN(result.programs_->with_tools,
@@ -163,6 +167,34 @@ Result<ChatPrompt> ChatTemplate::render(const ChatInput& input) const {
 bool ChatTemplate::mentions(std::string_view text) const {
   return programs_->plain.mentions(text) ||
          (programs_->with_tools.has_value() && programs_->with_tools->mentions(text));
+}
+
+namespace {
+
+// <|fim_prefix|>, <｜tool▁calls▁begin｜>: nobody writes these but to steer a model, whatever the
+// model's files call them.
+bool looks_like_control(std::string_view word) {
+  return (word.starts_with("<|") && word.ends_with("|>")) ||
+         (word.starts_with("<｜") && word.ends_with("｜>"));
+}
+
+}  // namespace
+
+// White space is ordinary text, even where a model has a token of its own for it.
+ChatEncoder::ChatEncoder(const Tokenizer& tokenizer, const ChatTemplate& chat_template)
+    : tokenizer_(tokenizer) {
+  for (std::string& word : tokenizer.added_words()) {
+    const bool blank = word.find_first_not_of(" \t\n\r") == std::string::npos;
+    if (blank) continue;
+    if (looks_like_control(word) || chat_template.mentions(word)) {
+      control_words_.insert(std::move(word));
+    }
+  }
+}
+
+std::vector<int32_t> ChatEncoder::encode(const ChatPrompt& prompt) const {
+  const TrustedText trusted{prompt.template_spans, &control_words_};
+  return tokenizer_.encode(prompt.text, {.add_special = false, .trusted = &trusted});
 }
 
 }  // namespace tinyvllm

@@ -2,7 +2,9 @@
 // model was trained on, with every character marked as the template's own or the conversation's.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "base/result.h"
 #include "core/tokenizer_data.h"
 #include "text/span.h"
+#include "text/tokenizer.h"
 
 namespace tinyvllm {
 
@@ -63,9 +66,10 @@ class ChatTemplate {
   // Errors name the line and column of the template.
   static Result<ChatTemplate> compile(std::string_view source, std::vector<NamedToken> tokens);
 
-  // The template that a model's files carry, with the tokens they name. Models may carry one for
-  // conversations with tools besides the one for those without; render() picks.
-  static Result<ChatTemplate> from_model(const TokenizerData& data);
+  // The template that a model's files carry, or `instead` if that is not empty, with the tokens
+  // that the files name. Models may carry one for conversations with tools besides the one for
+  // those without; render() picks.
+  static Result<ChatTemplate> from_model(const TokenizerData& data, std::string_view instead = {});
 
   Result<ChatPrompt> render(const ChatInput& input) const;
 
@@ -78,6 +82,20 @@ class ChatTemplate {
   explicit ChatTemplate(std::unique_ptr<Programs> programs);
 
   std::unique_ptr<Programs> programs_;
+};
+
+// Turns rendered conversations into token ids: those that Hugging Face would give for the whole
+// text, except that messages cannot form control tokens. Made once for a model.
+class ChatEncoder {
+ public:
+  // Both must outlive it.
+  ChatEncoder(const Tokenizer& tokenizer, const ChatTemplate& chat_template);
+
+  std::vector<int32_t> encode(const ChatPrompt& prompt) const;
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::set<std::string, std::less<>> control_words_;
 };
 
 }  // namespace tinyvllm

@@ -6,6 +6,34 @@
 #include "base/utf8.h"
 
 namespace tinyvllm {
+namespace {
+
+// Where the trusted parts of a text went when it was normalized: a boundary lies behind what the
+// text up to it becomes. If that is not how the whole begins (a character was composed across it),
+// or there are more boundaries than are worth the work, nothing is trusted.
+TrustedText normalize_trusted(const NormalizerChain& normalizers, std::string_view text,
+                              size_t offset, const std::string& normalized,
+                              const TrustedText& trusted) {
+  constexpr size_t kMostSpans = 64;
+  TrustedText result;
+  result.control_words = trusted.control_words;
+  for (const Span& span : trusted.spans) {
+    if (span.end <= offset || span.begin >= offset + text.size()) continue;
+    Span moved;
+    for (const auto& [from, to] : {std::pair(span.begin, &moved.begin), {span.end, &moved.end}}) {
+      const size_t place = std::min(std::max(from, offset) - offset, text.size());
+      std::string before(text.substr(0, place));
+      apply_all(normalizers, before);
+      if (!normalized.starts_with(before)) return {{}, trusted.control_words};
+      *to = before.size();
+    }
+    if (!moved.empty()) result.spans.push_back(moved);
+    if (result.spans.size() > kMostSpans) return {{}, trusted.control_words};
+  }
+  return result;
+}
+
+}  // namespace
 
 std::vector<int32_t> Pipeline::encode(std::string_view text, const EncodeOptions& options) const {
   std::string repaired;
@@ -15,11 +43,12 @@ std::vector<int32_t> Pipeline::encode(std::string_view text, const EncodeOptions
   }
   std::vector<int32_t> ids;
   if (options.add_special) ids = parts_.prefix_ids;
-  for (const AddedTokens::Part& part : parts_.added.split(text, false, options.parse_special)) {
+  const AddedTokens::Rules rules = {options.parse_special, options.trusted};
+  for (const AddedTokens::Part& part : parts_.added.split(text, false, rules)) {
     if (part.id >= 0) {
       ids.push_back(part.id);
     } else {
-      encode_plain(part.span.of(text), part.span.begin == 0, options.parse_special, ids);
+      encode_plain(text, part.span, options, ids);
     }
   }
   if (options.add_special) {
@@ -28,11 +57,19 @@ std::vector<int32_t> Pipeline::encode(std::string_view text, const EncodeOptions
   return ids;
 }
 
-void Pipeline::encode_plain(std::string_view text, bool starts_input, bool parse_special,
+void Pipeline::encode_plain(std::string_view text, const Span& part, const EncodeOptions& options,
                             std::vector<int32_t>& ids) const {
-  std::string normalized(text);
+  const bool starts_input = part.begin == 0;
+  std::string normalized(part.of(text));
   apply_all(parts_.normalizers, normalized);
-  const auto parts = parts_.added.split(normalized, true, parse_special);
+  AddedTokens::Rules rules = {options.parse_special, options.trusted, part.begin};
+  TrustedText moved;
+  if (options.trusted != nullptr && normalized != part.of(text) && parts_.added.has_normalized()) {
+    moved = normalize_trusted(parts_.normalizers, part.of(text), part.begin, normalized,
+                              *options.trusted);
+    rules = {options.parse_special, &moved};
+  }
+  const auto parts = parts_.added.split(normalized, true, rules);
   if (parts.size() == 1 && parts[0].id < 0) {
     encode_normalized(std::move(normalized), starts_input, ids);
     return;
@@ -121,6 +158,14 @@ std::string Pipeline::piece(int32_t id, bool skip_special) const {
 
 std::unique_ptr<TokenStream> Pipeline::stream(bool skip_special) const {
   return std::make_unique<Stream>(*this, skip_special);
+}
+
+std::vector<std::string> Pipeline::added_words() const {
+  std::vector<std::string> words;
+  for (const AddedToken& token : parts_.added.tokens()) {
+    if (!parts_.added.is_special(token.content)) words.push_back(token.content);
+  }
+  return words;
 }
 
 bool Pipeline::is_end(int32_t id) const {

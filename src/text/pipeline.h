@@ -44,6 +44,7 @@ class Pipeline : public Tokenizer {
   std::string piece(int32_t id, bool skip_special) const override;
   std::unique_ptr<TokenStream> stream(bool skip_special) const override;
 
+  std::vector<std::string> added_words() const override;
   int32_t vocab_size() const override { return parts_.texts.size(); }
   bool is_end(int32_t id) const override;
   const std::vector<int32_t>& end_ids() const override { return parts_.end_ids; }
@@ -52,7 +53,7 @@ class Pipeline : public Tokenizer {
  private:
   class Stream;
 
-  void encode_plain(std::string_view text, bool starts_input, bool parse_special,
+  void encode_plain(std::string_view text, const Span& part, const EncodeOptions& options,
                     std::vector<int32_t>& ids) const;
   void encode_normalized(std::string text, bool starts_input, std::vector<int32_t>& ids) const;
   bool is_shown(int32_t id, bool skip_special) const;

@@ -5,18 +5,29 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "core/tokenizer_data.h"
+#include "text/span.h"
 
 namespace tinyvllm {
+
+// Which parts of a text may become control tokens: those in which the whole token lies in one of
+// the spans. Elsewhere its spelling is plain text.
+struct TrustedText {
+  std::vector<Span> spans;  // ascending, not touching each other
+  // Added tokens that are no control tokens by themselves and yet are to be treated as such.
+  const std::set<std::string, std::less<>>* control_words = nullptr;
+};
 
 struct EncodeOptions {
   bool add_special = true;     // BOS/EOS, where the model's files ask for them
   bool parse_special = false;  // whether text that spells a control token becomes that token
+  const TrustedText* trusted = nullptr;  // if given, control tokens are parsed there and only there
 };
 
 // Text of a sequence that arrives token by token. What it appends is whole characters and final:
@@ -46,6 +57,9 @@ class Tokenizer {
 
   // The same text as decode, as the tokens come. Must not outlive the tokenizer.
   virtual std::unique_ptr<TokenStream> stream(bool skip_special) const = 0;
+
+  // Tokens that are found in text before anything else looks at it and are no control tokens.
+  virtual std::vector<std::string> added_words() const = 0;
 
   virtual int32_t vocab_size() const = 0;
   virtual bool is_end(int32_t id) const = 0;  // eos, eot, eom, and what generation_config lists

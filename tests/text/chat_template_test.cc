@@ -91,6 +91,7 @@ TEST(ChatFormat, ComesFromWhateverTheModelCarries) {
   TokenizerData folder;
   folder.tokenizer_config_json =
       R"({"bos_token": "<b>", "eos_token": {"content": "<e>"}, "pad_token": null,
+          "model_max_length": 1000000000000000019884624838656,
           "chat_template": [{"name": "default", "template": "plain {{ bos_token }}{{ eos_token }}"},
                             {"name": "tool_use", "template": "tools"}]})";
   EXPECT_EQ(text_of(folder, "{}"), "plain <b><e>");

@@ -120,6 +120,10 @@ def smollm2(folder):
     return TokenizersJudge("smollm2", SMOLLM2, tokenizer)
 
 
+def smollm2_chat_template():
+    return gguf.GGUFReader(SMOLLM2).fields["tokenizer.chat_template"].contents()
+
+
 # Trained here.
 
 def corpus():

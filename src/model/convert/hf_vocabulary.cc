@@ -30,7 +30,7 @@ Status add_hf_vocabulary(const TokenizerData& data, int64_t vocab_size, GgufPair
   pairs.flag("tokenizer.ggml.add_bos_token", v.add_bos);
   pairs.flag("tokenizer.ggml.add_eos_token", v.add_eos);
   if (v.add_space_prefix) pairs.flag("tokenizer.ggml.add_space_prefix", *v.add_space_prefix);
-  if (const auto format = read_chat_format(data); format.ok()) {
+  if (const auto format = read_chat_format(data); format.ok() && !format.value().source.empty()) {
     pairs.text("tokenizer.chat_template", format.value().source);
     const std::string& with_tools = format.value().source_with_tools;
     if (!with_tools.empty()) pairs.text("tokenizer.chat_template.tool_use", with_tools);
