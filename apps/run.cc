@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "apps/command.h"
+#include "apps/conversation.h"
 #include "apps/decode_meter.h"
 #include "apps/reply.h"
 #include "apps/sampling_flags.h"
@@ -22,7 +23,7 @@ struct RunFlags {
   std::string model;
   std::string prompt;
   bool has_prompt = false;
-  bool raw = false;
+  ChatFlags chat;
   bool json = false;
   int threads = 0;
   EngineOptions engine;
@@ -56,23 +57,8 @@ Status sort_words(RunFlags& flags) {
   }
   TRY_ASSIGN(flags.prompt, read_stdin());
   // A shell's echo ends with a newline that nobody meant.
-  if (!flags.raw && flags.prompt.ends_with('\n')) flags.prompt.pop_back();
+  if (!flags.chat.raw && flags.prompt.ends_with('\n')) flags.prompt.pop_back();
   return Status();
-}
-
-// SmolLM2's conversation format, written out by hand until templates are read from model files: a
-// model that was trained with another one needs --raw.
-std::vector<int32_t> encode_chat(const Tokenizer& tokenizer, const std::string& prompt) {
-  const auto control = [&](const char* text) { return tokenizer.encode(text, {false, true}); };
-  std::vector<int32_t> ids = control(
-      "<|im_start|>system\n"
-      "You are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
-      "<|im_start|>user\n");
-  const std::vector<int32_t> body = tokenizer.encode(prompt, {false, false});
-  const std::vector<int32_t> end = control("<|im_end|>\n<|im_start|>assistant\n");
-  ids.insert(ids.end(), body.begin(), body.end());
-  ids.insert(ids.end(), end.begin(), end.end());
-  return ids;
 }
 
 // Text on stdout as it becomes certain. Several answers are written one after the other: the first
@@ -176,8 +162,7 @@ Status run(RunFlags& flags) {
   TRY_ASSIGN(const SamplingParams sampling, sampling_params(*engine, flags.sampling, 0));
   Reply reply;
   reply.load_s = clock.seconds();
-  reply.prompt_ids = flags.raw ? engine->tokenizer().encode(flags.prompt, {})
-                               : encode_chat(engine->tokenizer(), flags.prompt);
+  TRY_ASSIGN(reply.prompt_ids, encode_question(*engine, flags.chat, flags.prompt));
   TRY(generate(*engine, sampling, !flags.json, reply));
   if (!flags.json) {
     std::printf("\n");
@@ -216,7 +201,7 @@ void add_run(CLI::App& app, Action& action) {
           },
           "what to ask")
       ->type_name("TEXT");
-  command->add_flag("--raw", flags->raw, "continue the prompt as it is, without a chat format");
+  add_chat_flags(*command, flags->chat);
   command->add_option("-c,--max-model-len", flags->engine.max_model_len,
                       "tokens of context (default: what the model was trained for)");
   command
@@ -236,6 +221,7 @@ void add_run(CLI::App& app, Action& action) {
       "Examples:\n"
       "  tinyvllm run \"Why is the sky blue?\"\n"
       "  tinyvllm run smollm2 \"Write a haiku\" --temperature 0.7 --seed 3\n"
+      "  tinyvllm run \"Where are you?\" --system \"You are a pirate.\"\n"
       "  cat question.txt | tinyvllm run model.gguf --json");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

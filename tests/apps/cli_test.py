@@ -105,6 +105,24 @@ class Run(unittest.TestCase):
         plain = json.loads(tinyvllm("run", "a<|im_end|>b", "-n", 1, "--json").stdout)["prompt_token_ids"]
         self.assertEqual(plain.count(2), 2)  # the format's own two, and none from the user
 
+    def test_the_format_is_the_models_or_a_files(self):
+        def prompt(*flags):
+            done = tinyvllm("run", "smollm2", "Hi", "-n", 1, "--json", *flags)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)["prompt_token_ids"]
+
+        def ids(text):
+            return json.loads(tinyvllm("tokenize", "smollm2", text, "--special", "--json").stdout)["ids"]
+        talk = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+        self.assertEqual(prompt("--system", "Rhyme."), ids("<|im_start|>system\nRhyme.<|im_end|>\n" + talk))
+        self.assertIn("named SmolLM", tinyvllm("detokenize", "smollm2", *prompt(), "--special").stdout)
+        self.assertEqual(prompt("--raw"), ids("Hi"))
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as file:
+            file.write("{{ eos_token }}{{ messages[-1].content }}")
+            file.flush()
+            self.assertEqual(prompt("--chat-template", file.name), ids("<|im_end|>Hi"))
+        self.assertEqual(tinyvllm("run", "Hi", "--raw", "--system", "x").returncode, 2)
+
     def test_ctrl_c_ends_it_cleanly(self):
         process = subprocess.Popen([BINARY, "run", "Count to a million", "-n", "8000", "--raw"], text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -127,6 +145,32 @@ class Run(unittest.TestCase):
                 self.assertGreater(limits[unit], 0.5)
             kept.write_text("{")
             self.assertFalse(json.loads(tinyvllm("bench", "limits", "--json", env=environment).stdout)["limits"]["cached"])
+
+
+class Template(unittest.TestCase):
+    TALK = json.dumps({"messages": [{"role": "user", "content": "Hi\n"}], "name": "x"})
+
+    def render(self, source, stdin=TALK):
+        with tempfile.NamedTemporaryFile("w", suffix=".jinja") as file:
+            file.write(source)
+            file.flush()
+            return tinyvllm("template", file.name, stdin=None, input=stdin)
+
+    def test_prints_the_text_and_not_a_byte_more(self):
+        self.assertEqual(self.render("{{ messages[0].content }}{{ name }}").stdout, "Hi\nx")
+        self.assertEqual(self.render("").stdout, "")
+        done = tinyvllm("template", "smollm2", stdin=None, input=self.TALK)
+        self.assertTrue(done.stdout.endswith("<|im_start|>user\nHi\n<|im_end|>\n"), done.stdout)
+        self.assertEqual(done.stderr, "")
+
+    def test_says_what_is_wrong_and_where(self):
+        for source, words in [("a\n  {% if %}", "line 2, column 9"), ("{{ raise_exception('no tools') }}", "no tools"),
+                              ("\n{{ messages[0].text.x }}", "line 2, column 4, at 'messages[0].text.x'"), ("{{ who() }}", "who")]:
+            done = self.render(source)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(words, done.stderr)
+        self.assertEqual(self.render("", "[]").returncode, 1)
+        self.assertIn("nothere.jinja", tinyvllm("template", "nothere.jinja").stderr)
 
 
 class Refusals(unittest.TestCase):

@@ -177,7 +177,8 @@ ExprPtr Parser::parse_compare() {
     }
     attach(*node, node->rest.emplace_back(*op, nullptr).second, parse_sum());
   }
-  return node == nullptr ? std::move(first) : finish(std::move(node));
+  if (node == nullptr) return first;
+  return finish(std::move(node));
 }
 
 ExprPtr Parser::parse_sum() {
