@@ -1,6 +1,7 @@
 // tinyvllm run [MODEL] [PROMPT]: streams one answer.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include "apps/conversation.h"
 #include "apps/decode_meter.h"
 #include "apps/reply.h"
+#include "apps/run_batch.h"
 #include "apps/sampling_flags.h"
 #include "apps/text_input.h"
 #include "base/json_writer.h"
@@ -23,6 +25,8 @@ struct RunFlags {
   std::string model;
   std::string prompt;
   bool has_prompt = false;
+  std::string prompts;  // a file of them, and one for the answers
+  std::string output;
   ChatFlags chat;
   bool json = false;
   int threads = 0;
@@ -40,7 +44,8 @@ bool looks_like_model(const std::string& word) {
 Status sort_words(RunFlags& flags) {
   std::vector<std::string> words = flags.words;
   if (flags.model.empty() && !words.empty() &&
-      (words.size() == 2 || flags.engine.load_format == "dummy" || looks_like_model(words[0]))) {
+      (words.size() == 2 || flags.engine.load_format == "dummy" || !flags.prompts.empty() ||
+       looks_like_model(words[0]))) {
     flags.model = words.front();
     words.erase(words.begin());
   }
@@ -49,6 +54,10 @@ Status sort_words(RunFlags& flags) {
     flags.prompt = words.front();
     flags.has_prompt = true;
     words.erase(words.begin());
+  }
+  if (!flags.prompts.empty()) {
+    if (flags.has_prompt) return error("--prompts: expected no other prompt besides the file");
+    return Status();
   }
   if (!words.empty()) return error("'", printable(words.front()), "': the prompt was given twice");
   if (flags.has_prompt && flags.prompt != "-") return Status();
@@ -149,13 +158,51 @@ void print_closing_line(const Reply& reply, const std::optional<MachineLimits>& 
   std::fprintf(stderr, "%s%s\n", aborted ? " | interrupted" : "", colour ? "\033[0m" : "");
 }
 
-Status run(RunFlags& flags) {
-  const Stopwatch clock;
-  TRY(sort_words(flags));
-  if (flags.prompt.empty()) return error("the prompt is empty");
-  TRY(validate(flags.sampling.values));
+// --prompts FILE: what decides the answers besides the lines, in words.
+std::string batch_settings(const RunFlags& flags, const std::string& path) {
+  std::string words = std::filesystem::path(path).filename().string();
+  if (words.empty()) words = path;
+  for (const SamplingField& field : sampling_fields()) {
+    words += str_cat("|", field.name, "=", sampling_field_text(flags.sampling.values, field));
+  }
+  return str_cat(words, "|", flags.chat.raw, "|", flags.chat.system, "|", flags.chat.chat_template);
+}
+
+Status run_prompts(const RunFlags& flags) {
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
-  watch_interrupts();
+  TRY_ASSIGN(BatchFiles files,
+             open_batch(flags.prompts, flags.output, batch_settings(flags, path)));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
+  TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine,
+             LLMEngine::load(*runtime, path, flags.engine));
+  BatchOptions options;
+  TRY_ASSIGN(options.defaults, sampling_params(*engine, flags.sampling, 0));
+  options.max_num_seqs = flags.engine.max_num_seqs;
+  options.json = flags.json;
+  // A model without a template still answers prompts with --raw; what needs one says so.
+  const Result<ChatFormatter> format = ChatFormatter::open(*engine, flags.chat.chat_template);
+  options.encode = [&](const BatchLine& line) -> Result<std::vector<int32_t>> {
+    if (flags.chat.raw && line.conversation.empty()) {
+      return engine->tokenizer().encode(line.prompt, {});
+    }
+    if (!format.ok()) return format.error();
+    if (!line.conversation.empty()) {
+      TRY_ASSIGN(const ChatInput conversation, ChatInput::from_json(line.conversation));
+      return format.value().encode(conversation);
+    }
+    std::vector<ChatMessage> messages;
+    if (!flags.chat.system.empty()) messages.push_back({"system", flags.chat.system});
+    messages.push_back({"user", line.prompt});
+    return format.value().encode(messages);
+  };
+  return run_batch(*engine, std::move(files), options);
+}
+
+// One prompt.
+Status run_prompt(const RunFlags& flags) {
+  const Stopwatch clock;
+  if (flags.prompt.empty()) return error("the prompt is empty");
+  TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine,
              LLMEngine::load(*runtime, path, flags.engine));
@@ -181,6 +228,13 @@ Status run(RunFlags& flags) {
   return Status();
 }
 
+Status run(RunFlags& flags) {
+  TRY(sort_words(flags));
+  TRY(validate(flags.sampling.values));
+  watch_interrupts();
+  return flags.prompts.empty() ? run_prompt(flags) : run_prompts(flags);
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, Action& action) {
@@ -201,6 +255,14 @@ void add_run(CLI::App& app, Action& action) {
           },
           "what to ask")
       ->type_name("TEXT");
+  CLI::Option* prompts =
+      command->add_option("--prompts", flags->prompts,
+                          "a file of prompts: a JSON object a line, each with a prompt or\n"
+                          "messages, and any sampling fields (top_p, …)");
+  CLI::Option* output = command->add_option(
+      "--output", flags->output, "where their answers go, a line each; continued if it is there");
+  prompts->type_name("IN.jsonl")->needs(output);
+  output->type_name("OUT.jsonl")->needs(prompts);
   add_chat_flags(*command, flags->chat);
   command->add_option("-c,--max-model-len", flags->engine.max_model_len,
                       "tokens of context (default: what the model was trained for)");
@@ -222,6 +284,7 @@ void add_run(CLI::App& app, Action& action) {
       "  tinyvllm run \"Why is the sky blue?\"\n"
       "  tinyvllm run smollm2 \"Write a haiku\" --temperature 0.7 --seed 3\n"
       "  tinyvllm run \"Where are you?\" --system \"You are a pirate.\"\n"
+      "  tinyvllm run smollm2 --prompts questions.jsonl --output answers.jsonl -n 200\n"
       "  cat question.txt | tinyvllm run model.gguf --json");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
