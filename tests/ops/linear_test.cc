@@ -1,6 +1,6 @@
 // Linears of every weight type against the reference, at odd shapes, with every epilogue. Weights
 // as floats: a sum of `in` products in float is off by at most in/8 + 8 roundings of Σ|w·x|.
-// Quantized: the reference multiplies the same int8 activations, so only the float scales round,
+// Quantized: the reference multiplies the same rounded activations, so only the float scales round,
 // at most 2 · in/32 + 16 of them, each relative to the largest |w| · Σ|x|.
 #include "ops/linear.h"
 
@@ -17,6 +17,9 @@ int activation_block(DType dtype) {
   return is_quantized(dtype) ? dtype_info(dtype).block_elements : 0;
 }
 
+// What the largest of them becomes: Q8_0 is multiplied in 16 bits, the others in 8.
+int activation_top(DType dtype) { return dtype == DType::kQ8_0 ? 4095 : 127; }
+
 int64_t whole_blocks(DType dtype, int64_t in) {
   const int block = dtype_info(dtype).block_elements;
   return (in + block - 1) / block * block;
@@ -32,7 +35,7 @@ Expected judge(const Weights& w, const float* x) {
   e.y.resize(static_cast<size_t>(w.out));
   std::vector<float> rounded(x, x + w.in);
   const int block = activation_block(w.dtype);
-  if (block > 0) reference::round_activations(w.in, block, rounded.data());
+  if (block > 0) reference::round_activations(w.in, block, activation_top(w.dtype), rounded.data());
   reference::linear(w.dtype, w.bytes.data(), w.out, w.in, rounded.data(), e.y.data());
   std::vector<float> row(static_cast<size_t>(w.in));
   for (int64_t r = 0; r < w.out; ++r) {

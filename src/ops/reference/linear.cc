@@ -18,13 +18,14 @@ void linear(DType dtype, const void* w, int64_t out, int64_t in, const float* x,
   }
 }
 
-void round_activations(int64_t n, int block, float* x) {
+void round_activations(int64_t n, int block, int top, float* x) {
+  const auto code = static_cast<float>(top);
   for (float* end = x + n; x < end; x += block) {
     float largest = 0;
     for (int i = 0; i < block; ++i) largest = std::max(largest, std::fabs(x[i]));
     if (largest == 0) continue;
-    const float inverse = 127.0f / largest;
-    for (int i = 0; i < block; ++i) x[i] = std::nearbyint(x[i] * inverse) * (largest / 127.0f);
+    const float inverse = code / largest;
+    for (int i = 0; i < block; ++i) x[i] = std::nearbyint(x[i] * inverse) * (largest / code);
   }
 }
 

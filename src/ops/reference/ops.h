@@ -18,8 +18,8 @@ void norm(NormKind kind, float eps, int64_t width, const float* weight, const fl
 // y = W x.  w: [out, in] of any readable type, x: [in]
 void linear(DType dtype, const void* w, int64_t out, int64_t in, const float* x, float* y);
 
-// x as the kernels of quantized weights see it: rounded to int8 times one scale per `block`.
-void round_activations(int64_t n, int block, float* x);
+// x as the kernels of quantized weights see it: integers up to `top` times one scale per `block`.
+void round_activations(int64_t n, int block, int top, float* x);
 
 float gate(Gate kind, float x);
 

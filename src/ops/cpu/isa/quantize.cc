@@ -1,5 +1,6 @@
-// Activations to int8, once per op: a block's largest magnitude becomes 127. Deterministic and row
-// by row, so a token's quants do not depend on its neighbours.
+// Activations to integers, once per op: a block's largest magnitude becomes 127, or kWideTop where
+// 16 bits are there anyway. Deterministic and row by row, so a token's quants do not depend on its
+// neighbours.
 #include "ops/cpu/isa/functions.h"
 #include "ops/cpu/isa/simd.h"
 
@@ -11,7 +12,9 @@ TINYVLLM_INLINE float largest(const float* x, int n) {
   for (int i = 0; i < n; i += kLanes) top = max(top, absolute(load(x + i)));
   return max_of(top);
 }
-TINYVLLM_INLINE F32x8 inverse_scale(float top) { return splat(top > 0 ? 127.0f / top : 0); }
+TINYVLLM_INLINE F32x8 inverse_scale(float top, float code = 127) {
+  return splat(top > 0 ? code / top : 0);
+}
 
 TINYVLLM_INLINE void store_narrow(int8_t* to, I32x8 v) {
   using I8x8 = int8_t __attribute__((vector_size(8)));
@@ -55,8 +58,8 @@ void quantize_q8_wide(const float* x, int64_t n, void* to) {
   auto* block = static_cast<Q8WideBlock*>(to);
   for (int64_t i = 0; i < n; i += 32, ++block) {
     const float top = largest(x + i, 32);
-    round32(x + i, inverse_scale(top), block->q);
-    block->scale = top / 127.0f;
+    round32(x + i, inverse_scale(top, kWideTop), block->q);
+    block->scale = top / kWideTop;
   }
 }
 
