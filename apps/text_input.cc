@@ -6,6 +6,7 @@
 #include <simdjson.h>
 
 #include "apps/command.h"
+#include "base/utf8.h"
 
 namespace tinyvllm {
 
@@ -43,7 +44,7 @@ Status for_each_line(const std::function<Result<std::string>(std::string_view li
 Result<std::string> parse_json_string(std::string_view line) {
   simdjson::dom::parser parser;
   std::string_view text;
-  const simdjson::padded_string padded(line);
+  const simdjson::padded_string padded(utf8_replace_invalid(line));
   if (parser.parse(padded).get(text) != simdjson::SUCCESS) {
     return error("expected a JSON string, found ", printable(line));
   }
