@@ -73,16 +73,16 @@ AddedTokens added_tokens(const Vocab& vocab) {
   return added;
 }
 
-std::vector<int32_t> find_end_ids(const Vocab& vocab, std::vector<int64_t> ids) {
+std::vector<int32_t> find_end_ids(const Vocab& vocab, const std::vector<int64_t>& listed) {
+  EndTokens ends;
+  for (const int64_t id : listed) ends.add_named(id);
   for (const auto& id : {vocab.eos, vocab.eot, vocab.eom}) {
-    if (id.has_value()) ids.push_back(*id);
+    if (id.has_value()) ends.add_named(*id);
   }
   for (size_t id = 0; id < vocab.tokens.size(); ++id) {
-    if (is_control(vocab, id) && spells_end(vocab.tokens[id])) {
-      ids.push_back(static_cast<int64_t>(id));
-    }
+    if (is_control(vocab, id)) ends.add_if_spelled(vocab.tokens[id], static_cast<int64_t>(id));
   }
-  return tidy_end_ids(std::move(ids), vocab.tokens.size());
+  return ends.tidy(vocab.tokens.size());
 }
 
 Status add_bos_eos(const Vocab& vocab, bool bos_by_default, bool eos_by_default,

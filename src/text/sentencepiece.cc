@@ -210,15 +210,14 @@ Result<std::unique_ptr<Tokenizer>> make_sentencepiece_tokenizer(const TokenizerD
   if (config.add_bos_token.value_or(is_llama) && bos >= 0) parts.prefix_ids.push_back(bos);
   if (config.add_eos_token.value_or(false) && eos >= 0) parts.suffix_ids.push_back(eos);
 
-  std::vector<int64_t> end_ids = data.end_ids;
-  end_ids.push_back(eos);
+  EndTokens ends;
+  for (const int64_t id : data.end_ids) ends.add_named(id);
+  ends.add_named(eos);
   for (size_t id = 0; id < vocabulary.pieces.size(); ++id) {
     const auto& piece = vocabulary.pieces[id];
-    if (piece.type == Type::kControl && spells_end(piece.text)) {
-      end_ids.push_back(static_cast<int64_t>(id));
-    }
+    if (piece.type == Type::kControl) ends.add_if_spelled(piece.text, static_cast<int64_t>(id));
   }
-  parts.end_ids = tidy_end_ids(std::move(end_ids), vocabulary.pieces.size());
+  parts.end_ids = ends.tidy(vocabulary.pieces.size());
   return std::unique_ptr<Tokenizer>(std::make_unique<Pipeline>(std::move(parts)));
 }
 

@@ -95,13 +95,14 @@ void mark_special(PipelineParts& parts) {
 
 std::vector<int32_t> find_end_ids(const TokenizerConfig& config, const TokenizerData& data,
                                   const JsonModel& model, const PipelineParts& parts) {
-  std::vector<int64_t> ids = data.end_ids;
+  EndTokens ends;
+  for (const int64_t id : data.end_ids) ends.add_named(id);
   for (const AddedToken& token : parts.added.tokens()) {
-    const bool is_named = config.eos_token == token.content;
-    if (is_named || (token.special && spells_end(token.content))) ids.push_back(token.id);
+    if (token.special) ends.add_if_spelled(token.content, token.id);
+    if (config.eos_token == token.content) ends.add_named(token.id);
   }
-  if (config.eos_token.has_value()) ids.push_back(model.ids.find(*config.eos_token));
-  return tidy_end_ids(std::move(ids), static_cast<size_t>(parts.texts.size()));
+  if (config.eos_token.has_value()) ends.add_named(model.ids.find(*config.eos_token));
+  return ends.tidy(static_cast<size_t>(parts.texts.size()));
 }
 
 Status check_version(const Json& root) {
@@ -115,6 +116,8 @@ Status check_version(const Json& root) {
 }  // namespace
 
 Result<std::unique_ptr<Tokenizer>> make_json_tokenizer(const TokenizerData& data) {
+  // "truncation" and "padding" are for batches of training texts: whoever serves a model cuts and
+  // pads nothing, and neither does transformers.
   TRY_ASSIGN(const JsonDocument document,
              JsonDocument::parse(data.tokenizer_json, "tokenizer.json"));
   const Json root = document.root();

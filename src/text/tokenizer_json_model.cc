@@ -19,6 +19,10 @@ namespace {
 Result<std::string_view> type_of(const Json& json) {
   if (const auto type = json.find("type")) return type->string();
   if (json.find("merges").has_value()) return std::string_view("BPE");
+  const auto vocabulary = json.find("vocab");
+  if (vocabulary.has_value() && vocabulary->kind() == Json::Kind::kArray) {
+    return std::string_view("Unigram");
+  }
   return error(json.path(), ".type: missing");
 }
 

@@ -133,6 +133,17 @@ TEST(TokenizerJson, NamesThePlaceOfWhatIsWrong) {
   EXPECT_NE(create("{").message().find("not JSON"), std::string::npos);
 }
 
+TEST(TokenizerJson, KnowsModelsThatDoNotSayWhatTheyAre) {
+  const auto bpe =
+      make({.post_processor = "null", .model = R"({"vocab": {"<s>": 0, "▁": 1}, "merges": []})"});
+  EXPECT_EQ(bpe->kind(), "BPE (tokenizer.json)");
+  const auto unigram = make({.post_processor = "null",
+                             .model = R"({"unk_id": 0, "vocab": [["<unk>", 0.0], ["▁", -1.0]]})"});
+  EXPECT_EQ(unigram->kind(), "Unigram (tokenizer.json)");
+  EXPECT_NE(refusal({.model = R"({"vocab": {"a": 0}})"}).find("model.type: missing"),
+            std::string::npos);
+}
+
 TEST(TokenizerJson, EndsWhereTheFilesSay) {
   const Parts parts;
   auto created = create(
