@@ -365,6 +365,26 @@ def spm(name, **options):
     return make
 
 
+def llama2_model(folder):
+    """Llama 2's tokenizer.model, put together again from its tokenizer.json: a merge's score is minus its rank."""
+    from sentencepiece import sentencepiece_model_pb2 as format
+    vocab = json.loads(lzma.open(DATA / "llama2" / "tokenizer.json.xz").read())["model"]["vocab"]
+    proto = format.ModelProto()
+    for id, piece in enumerate(sorted(vocab, key=vocab.get)):
+        type = 2 if id == 0 else 3 if id < 3 else 6 if id < 259 else 1
+        proto.pieces.add(piece=piece, score=float(259 - id) if type == 1 else 0, type=type)
+    proto.trainer_spec.model_type = format.TrainerSpec.BPE
+    proto.trainer_spec.vocab_size = len(proto.pieces)
+    proto.trainer_spec.byte_fallback = True
+    proto.normalizer_spec.name = "identity"
+    proto.normalizer_spec.remove_extra_whitespaces = False
+    path = folder / "llama2-model"
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "tokenizer.model").write_bytes(proto.SerializeToString())
+    return SentencePieceJudge("llama2 tokenizer.model", path,
+                              sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString()))
+
+
 def write_gguf(path, model, tokens, types, **extra):
     """A GGUF file with a vocabulary and nothing else."""
     writer = gguf.GGUFWriter(str(path), "llama")
@@ -418,6 +438,7 @@ def bpe_gguf(pre_name, pre, normalizer=None, ignore_merges=False):
 MAKERS = {
     "qwen2_5": lambda folder: published(folder, "qwen2_5"),
     "llama2": lambda folder: published(folder, "llama2"),
+    "llama2-model": llama2_model,
     "smollm2": smollm2,
     "gpt2": gpt2, "roberta": roberta, "llama3": llama3, "qwen3": qwen3, "deepseek": deepseek, "deepseek_v3": deepseek_v3,
     "falcon": falcon, "gemma": gemma, "phi3": phi3, "llama2_new": llama2_new, "t5": t5, "xlm": xlm, "gpt1": gpt1,
