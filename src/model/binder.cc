@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "ops/finite.h"
+
 namespace tinyvllm {
 namespace {
 
@@ -43,9 +45,13 @@ bool WeightBinder::has(const std::string& name, const char* suffix) const {
 }
 
 Result<WeightBinder::Source> WeightBinder::take(const std::string& source, const Shape& shape) {
-  used_.insert(source);
+  const bool seen = !used_.insert(source).second;
   if (listing_ != nullptr && files_.weights().tensors().empty()) return Source{source, {}};
   TRY_ASSIGN(const TensorView view, files_.weights().get(source, shape));
+  if (listing_ != nullptr || seen) return Source{source, view};
+  if (const auto row = ops::find_not_finite(pool_, view)) {
+    return error("tensor '", printable(source), "' holds NaN or infinity in row ", *row);
+  }
   return Source{source, view};
 }
 

@@ -1,6 +1,8 @@
 // One model in every weight type, beside the same model in F32: the logits are apart by what the
 // bits explain, about twice as far for each bit removed.
 #include <cmath>
+#include <fstream>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
@@ -30,6 +32,11 @@ GgufPairs pairs() {
   pairs.u32("llama.attention.head_count_kv", kKvHeads);
   pairs.f32("llama.attention.layer_norm_rms_epsilon", 1e-5f);
   return pairs;
+}
+
+std::string read_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 // Matrices in the given type, norms in F32.
@@ -90,6 +97,27 @@ Logits logits_of(DType dtype) {
   Tokens text;
   for (int i = 0; i < 40; ++i) text.push_back(i * i * 13 % kVocab);
   return run_steps(*runtime, *loaded.model, {text}, {whole({text})})[0];
+}
+
+// Where one scale in a file of blocks is no number, the tensor is named.
+TEST(Dtypes, ScalesThatAreNoNumbersAreRefused) {
+  const TempFolder folder;
+  const std::string path = folder.path("model.gguf");
+  write_model(path, DType::kQ4_K);
+  EXPECT_EQ(load_error(path), "");
+  size_t at = 0;
+  {
+    const auto files = ModelFiles::open(path).value();
+    const WeightTensor* tensor = files->weights().find("blk.1.ffn_up.weight");
+    const std::string block(static_cast<const char*>(tensor->view.data), 144);
+    at = read_bytes(path).find(block);
+    ASSERT_NE(at, std::string::npos);
+  }
+  std::fstream(path, std::ios::binary | std::ios::in | std::ios::out)
+      .seekp(static_cast<std::streamoff>(at))
+      .write("\x00\x7C", 2);  // infinity
+  EXPECT_THAT(load_error(path),
+              testing::HasSubstr("tensor 'blk.1.ffn_up.weight' holds NaN or infinity in row 0"));
 }
 
 // Root mean square of the difference, relative to that of the F32 logits.

@@ -1,5 +1,6 @@
 // Files that are not the model they claim to be are refused, and the error names the tensor or key.
 // Each test takes a tiny model that loads and changes one thing.
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -112,6 +113,19 @@ TEST_P(LoadingTest, ShapesThatDisagreeAreNamed) {
   } else {
     replace(changed.config, "\"vocab_size\": 65", "\"vocab_size\": 66");
     EXPECT_THAT(changed.error(), HasSubstr("tensor 'model.embed_tokens.weight' has shape [65, "));
+  }
+}
+
+TEST_P(LoadingTest, NumbersThatAreNoneAreRefusedByName) {
+  const auto opened = ModelFiles::open(path()).value();
+  for (const WeightTensor& tensor : opened->weights().tensors()) {
+    Files changed = files();
+    ASSERT_EQ(tensor.view.dtype, DType::kF32);
+    const std::string bytes(static_cast<const char*>(tensor.view.data), tensor.view.bytes());
+    const size_t at = changed.tensors().find(bytes);
+    ASSERT_NE(at, std::string::npos);
+    changed.tensors().replace(at + bytes.size() - 4, 4, raw(std::nanf("")));
+    EXPECT_THAT(changed.error(), HasSubstr(str_cat("tensor '", tensor.name, "'")));
   }
 }
 
