@@ -1,6 +1,6 @@
 # The commands people type. `make help` lists them; CMake does the building.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long bench lint format fuzz clean
+.PHONY: help run build test test-long bench bench-peer lint format fuzz clean
 
 PROMPT ?= Why is the sky blue?
 SECONDS ?= 60
@@ -25,6 +25,10 @@ test-long:  ## the comparisons with other implementations at full size
 
 bench: build  ## what the parts reach, beside what this machine can do
 	@for name in files text sched sample ops; do echo "== bench $$name"; build/tinyvllm bench $$name || exit 1; done
+
+bench-peer: build  ## tinyvllm and llama.cpp in turns on the same files (LLAMA_CPP=folder with llama-bench)
+	@tools/get_model smollm2
+	@LLAMA_CPP="$(LLAMA_CPP)" tools/bench_peer --yes
 
 fuzz:  ## fuzz every parser for SECONDS each (default 60)
 	@tools/setup
