@@ -1,5 +1,5 @@
-// tinyvllm bench text: how fast text becomes tokens, on one thread, beside other implementations on
-// the same files and the same texts in the same run.
+// tinyvllm bench text: how fast conversations become text and text becomes tokens, on one thread,
+// tokenizers beside other implementations on the same files and the same texts in the same run.
 #include "apps/bench_text.h"
 
 #include <CLI/CLI.hpp>
@@ -65,6 +65,7 @@ void print_json(const std::vector<TextRow>& rows) {
 Status bench_text(const TextFlags& flags) {
   std::vector<TextRow> rows;
   TRY(bench_tokenizers(flags, rows));
+  if (flags.models.empty()) TRY(bench_templates(flags, rows));
   if (flags.json) {
     print_json(rows);
   } else {
@@ -76,7 +77,7 @@ Status bench_text(const TextFlags& flags) {
 }  // namespace
 
 void add_bench_text(CLI::App& bench, Action& action) {
-  CLI::App* command = bench.add_subcommand("text", "Tokenizers: loading and encoding");
+  CLI::App* command = bench.add_subcommand("text", "Tokenizers and chat templates");
   const auto flags = std::make_shared<TextFlags>();
   command->add_option("MODEL", flags->models,
                       "tokenizers to measure (default: those that the tests carry)");

@@ -37,4 +37,7 @@ double thread_seconds();
 // Loading and encoding, beside the Python package `tokenizers`, whose work is done in Rust.
 Status bench_tokenizers(const TextFlags& flags, std::vector<TextRow>& rows);
 
+// Compiling and rendering the templates that the tests carry.
+Status bench_templates(const TextFlags& flags, std::vector<TextRow>& rows);
+
 }  // namespace tinyvllm
