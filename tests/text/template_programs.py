@@ -40,13 +40,19 @@ class Programs:
             word = word.replace("'", "\\'").replace('\\"', '"')
         elif '"' in word and '\\"' not in word:
             word = word.replace('"', '\\"')
+        if self.chance(3):
+            word += self.pick("\\x41", "\\u00e9", "\\101", "\\U0001F389", "\\q", "\\'", "\\\\")
+        if self.chance(2):
+            return f"{quote}{word}{quote} 'more'"
         return quote + word + quote
 
     def literal_int(self):
+        if self.chance(3):
+            return self.pick("1_000", "0x1F", "0b101", "0o17")
         return str(self.rng.choice([0, 1, 2, 3, 5, 7, 10, 100, 255, 65536, 1_000_000]))
 
     def literal_float(self):
-        return self.pick("0.5", "1.0", "2.25", "1e3", "3.14159", "1e-7", "100.0", "1e16", "0.1")
+        return self.pick("0.5", "1.0", "2.25", "1e3", "3.14159", "1e-7", "100.0", "1e16", "0.1", "1_0.5", "2.5E-3")
 
     def name(self):
         return self.rng.choice(NAMES)
@@ -263,7 +269,11 @@ class Programs:
                          "selectattr('role', 'equalto', 'user')|list", "rejectattr('content', 'none')|list",
                          "selectattr('content', 'defined')|map(attribute='content')|list", "min", "max", "first", "last",
                          "map('default', 'x')|list", "map('tojson')|list", "map('length')|list", "map('trim')|join('/')",
-                         "selectattr('tool_calls', 'defined')|list", "unique(attribute='role')|list", "sum(start=1)")
+                         "selectattr('tool_calls', 'defined')|list", "unique(attribute='role')|list", "sum(start=1)",
+                         "map(attribute='function.name')|list", "selectattr('function.name', 'defined')|list",
+                         "rejectattr('role', 'in', ['system', 'tool'])|map(attribute='content')|list", "sum(attribute='n')",
+                         "map('replace', 'a', 'b')|list", "map(attribute='content')|select('string')|join", "groupby('type')|map('first')|list",
+                         "map(attribute=0)|list", "select('in', ['a', 1])|list", "reject('mapping')|list", "slice(2, 'x')|map('list')|list")
         return f"{self.operand(depth, self.pick('list', 'list', 'dict'))}|{name}"
 
     def lazy(self, depth):
@@ -315,12 +325,18 @@ class Programs:
                              "loop.previtem is defined", "loop.first")
         return self.pick("namespace(a=1).a", "joiner(', ')()", "cycler(1, 2).next()", "dict(a=2).a", "range(3)|list",
                          "table.get('a')", f"table.get({self.leaf('str')}, {self.leaf('any')})", "messages[0].get('role')",
-                         "raise_exception('stop')" if self.chance(20) else "items.count(1)", "items.index(2)", "ns.a", "ns.missing",
+                         "raise_exception('stop')" if self.chance(20) else "items.count(1)", "items.index(2)", "ns.a", "ns.missing", "ns._e", "ns.d", "ns['a']",
+                         "strftime_now('%Y-%m-%d')", "strftime_now('%d %b %Y')", "strftime_now('%A, %B %d, %Y (%j, %y, %U, %%)')",
+                         "table.update({'a': 1})" if self.chance(20) else "table.keys()|list", "items.append(1)" if self.chance(20) else "items|length",
+                         "ns.c.append(1)" if self.chance(20) else "ns.c", "'{a} {b}'.format(**table)", "dict(table, z=1)", "dict(items)" if self.chance(30) else "dict",
+                         "table.items()|list|first", "messages|map(attribute='role')|list", "word.split()|map('trim')|list", "namespace(**table).a",
                          "table.copy()", "table.pop('a')" if self.chance(30) else "'a'.join(['x', 'y'])", "word.nothing()")
 
     # -- statements
 
     def tag(self, text):
+        if self.chance(4):
+            text = text.replace(" ", "\n    ", 1) + "\n"
         return self.pick("{% ", "{%- ", "{%", "{%-", "{%+ ") + text + self.pick(" %}", " -%}", "%}", "-%}", " +%}")
 
     def output(self, depth):
@@ -351,7 +367,8 @@ class Programs:
         return text + self.tag("endif")
 
     def for_(self, depth):
-        target = self.pick(self.name(), self.name(), "message", "key, value", "a, b", "(a, b)")
+        target = self.pick(self.name(), self.name(), "message", "key, value", "a, b", "(a, b)",
+                           "a, (b, c)" if self.chance(20) else "msg")
         iterable = self.pick("messages", self.expr(2, "list"), "table.items()", "table|items", "items", "tools", "messages[1:]",
                              "messages|reverse", "table|dictsort", self.expr(1))
         test = f" if {self.expr(1, 'bool')}" if self.chance(20) else ""
@@ -372,7 +389,7 @@ class Programs:
     def namespace(self):
         if self.chance(50):
             return self.tag("set ns = namespace(a=0, b='', " + f"c={self.expr(1)})")
-        return self.tag(f"set ns.{self.pick('a', 'b', 'c')} = {self.expr(2)}")
+        return self.tag(f"set ns.{self.pick('a', 'b', 'c', 'd', '_e')} = {self.expr(2)}")
 
     def set_block(self, depth):
         filters = self.pick("", "", " | upper", " | trim | title", " | replace('a', 'b')")

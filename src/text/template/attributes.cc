@@ -34,6 +34,7 @@ constexpr std::string_view kHiddenInUndefined[] = {"__add__",     "__bool__",   
                                                    "__len__",     "__module__",  "__slots__"};
 
 bool is_hidden(const Value& object, std::string_view name) {
+  if (object.is(Kind::kNamespace)) return name.starts_with('_');  // it stores what it does not show
   if (name.substr(0, 2) != "__") return false;
   const auto in = [name](const auto& names) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);

@@ -187,9 +187,6 @@ void Interpreter::assign(const Expr& target, const Value& value, Activation& in)
     const auto& field = static_cast<const Field&>(target);
     const Value& object = variable(field.variable);
     if (!object.is(Kind::kNamespace)) fail("'", field.name, "' is not a namespace");
-    if (field.attribute->view()[0] == '_') {
-      fail("a namespace cannot store '", field.attribute->view(), "': it begins with '_'");
-    }
     object.dict->set(sandbox_.heap(), Value(field.attribute), value);
   } else {
     const auto& items = static_cast<const Sequence&>(target).items;

@@ -73,13 +73,7 @@ Value fromkeys(Sandbox& sandbox, const Value&, const Arguments& arguments) {
 }
 
 Value make_namespace(Sandbox& sandbox, const Value&, const Arguments& arguments) {
-  Dict* attributes = make_dict(sandbox, "namespace", arguments);
-  for (const Dict::Entry& entry : *attributes) {
-    if (entry.key.is(Kind::kStr) && entry.key.str->view().starts_with('_')) {
-      fail("a namespace cannot store '", printable(entry.key.str->view()), "': it begins with '_'");
-    }
-  }
-  return Value::of_namespace(attributes);
+  return Value::of_namespace(make_dict(sandbox, "namespace", arguments));
 }
 
 Value cycler(Sandbox& sandbox, const Value&, const Arguments& arguments) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -83,6 +84,7 @@ class Parser {
   ExprPtr parse_or();
   ExprPtr parse_and();
   ExprPtr parse_not();
+  std::optional<Op> take_comparison();
   ExprPtr parse_compare();
   ExprPtr parse_sum();
   ExprPtr parse_concat();

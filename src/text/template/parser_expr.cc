@@ -153,31 +153,30 @@ ExprPtr Parser::parse_not() {
   return finish(std::move(node));
 }
 
+// The operator of a comparison, if one comes next; taken.
+std::optional<Op> Parser::take_comparison() {
+  if (const std::optional<Op> op = comparison(current().kind)) {
+    take();
+    return op;
+  }
+  if (take_name_if("in")) return Op::kIn;
+  if (!at_name("not") || ahead().kind != Tok::kName || ahead().text != "in") return std::nullopt;
+  take();
+  take();
+  return Op::kNotIn;
+}
+
 ExprPtr Parser::parse_compare() {
   ExprPtr first = parse_sum();
-  std::unique_ptr<Compare> node;
-  while (true) {
-    std::optional<Op> op = comparison(current().kind);
-    if (op.has_value()) {
-      take();
-    } else if (take_name_if("in")) {
-      op = Op::kIn;
-    } else if (at_name("not") && ahead().kind == Tok::kName && ahead().text == "in") {
-      take();
-      take();
-      op = Op::kNotIn;
-    } else {
-      break;
-    }
-    if (node == nullptr) {
-      node = std::make_unique<Compare>();
-      node->at = first->at;
-      node->begin = first->begin;
-      attach(*node, node->first, std::move(first));
-    }
+  std::optional<Op> op = take_comparison();
+  if (!op.has_value()) return first;
+  auto node = std::make_unique<Compare>();
+  node->at = first->at;
+  node->begin = first->begin;
+  attach(*node, node->first, std::move(first));
+  for (; op.has_value(); op = take_comparison()) {
     attach(*node, node->rest.emplace_back(*op, nullptr).second, parse_sum());
   }
-  if (node == nullptr) return first;
   return finish(std::move(node));
 }
 

@@ -12,6 +12,15 @@
 namespace tinyvllm::jinja {
 namespace {
 
+// Some of Jinja2's functions are classes, and print as such.
+std::string function_text(std::string_view name) {
+  if (name == "dict") return "<class 'dict'>";
+  if (name == "namespace") return "<class 'jinja2.utils.Namespace'>";
+  if (name == "cycler") return "<class 'jinja2.utils.Cycler'>";
+  if (name == "joiner") return "<class 'jinja2.utils.Joiner'>";
+  return str_cat("<function ", name, ">");
+}
+
 // The namespaces being printed, so that one that holds itself ends in "{...}".
 struct Printing {
   const Dict* dict;
@@ -117,7 +126,7 @@ class Printer {
       case Kind::kLoop:
         return str_cat("<LoopContext ", value.loop->index0 + 1, "/", value.loop->length(), ">");
       case Kind::kFunction:
-        return str_cat("<function ", value.function->name, ">");
+        return function_text(value.function->name);
       case Kind::kMethod:
         return str_cat("<built-in method ", value.method->native->name, " of ",
                        type_name(value.method->self), " object>");
