@@ -36,14 +36,16 @@ Result<std::string> resolve_model(const std::string& name) {
   return error("model '", name, "' is neither a file, a folder, nor a known alias (", known, ")");
 }
 
-void watch_interrupts() {
+void watch_interrupts(bool second_kills) {
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupt_seen = 1; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  if (second_kills) action.sa_flags = static_cast<int>(SA_RESETHAND);
   sigaction(SIGINT, &action, nullptr);
 }
 
 bool interrupted() { return interrupt_seen != 0; }
+
+void clear_interrupt() { interrupt_seen = 0; }
 
 bool use_colour(int fd) { return isatty(fd) == 1 && std::getenv("NO_COLOR") == nullptr; }
 

@@ -18,6 +18,7 @@ struct EngineOptions;
 // Set by the subcommand that was chosen. An error is printed and ends the process with status 1.
 using Action = std::function<Status()>;
 
+void add_chat(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_perplexity(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
@@ -40,9 +41,11 @@ inline constexpr char kDefaultModel[] = "smollm2";
 std::string version_text();
 
 // Ctrl-C asks: from `watch_interrupts` on, the first one only makes `interrupted` true, so that
-// work can end cleanly; a second one kills. A process that was interrupted exits with status 130.
-void watch_interrupts();
+// work can end cleanly; a second one kills, if it is to. A process that was interrupted exits with
+// status 130.
+void watch_interrupts(bool second_kills = true);
 bool interrupted();
+void clear_interrupt();
 
 // Colour only on a terminal, and never with NO_COLOR.
 bool use_colour(int fd);

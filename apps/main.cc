@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", tinyvllm::version_text);
   tinyvllm::Action action;
   tinyvllm::add_run(app, action);
+  tinyvllm::add_chat(app, action);
   tinyvllm::add_inspect(app, action);
   tinyvllm::add_tokenize(app, action);
   tinyvllm::add_detokenize(app, action);
