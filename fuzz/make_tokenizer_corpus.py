@@ -116,6 +116,7 @@ def json_seeds():
         "words": tokenizer(model={"type": "WordLevel", "vocab": {"[UNK]": 0, "Hi": 1, "a": 2}, "unk_token": "[UNK]"},
                            pre_tokenizer={"type": "Whitespace"}),
         "old": {"model": {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["#version: 0.2", "a b"], "dropout": 0.0}},
+        "old-unigram": {"model": {"unk_id": 0, "vocab": [["<unk>", 0.0], ["a", -1.5], ["ab", -2.0]]}},
     }
 
 
@@ -147,9 +148,15 @@ def model_seeds():
         "unigram-suffix": sentencepiece_model(treat_whitespace_as_suffix=True, unk_surface="?"),
         "bpe": sentencepiece_model(model_type="bpe", remove_extra_whitespaces=False, add_dummy_prefix=False),
         "bpe-bytes": sentencepiece_model(model_type="bpe", byte_fallback=True, vocab_size=320, user_defined_symbols=["▁▁", "<x>"]),
-        "bpe-rules": sentencepiece_model(model_type="bpe", rules=rules, escape_whitespaces=False)
-        if False else sentencepiece_model(model_type="bpe", rules=rules),
+        "bpe-rules": sentencepiece_model(model_type="bpe", rules=rules),
     }
+
+
+def model_config(model):
+    """Tokens that were added after training follow the model's own; some of its own become control tokens."""
+    size = sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()
+    tokens = {"4": added("a", special=True), str(size): added("<|x|>"), str(size + 1): added("ABC", special=False)}
+    return json.dumps({"tokenizer_class": "LlamaTokenizer", "eos_token": "</s>", "added_tokens_decoder": tokens}).encode()
 
 
 # A vocabulary in GGUF
@@ -177,7 +184,7 @@ def gguf_seeds():
     merges = ["a b", "Ġ a", "▁ a", "▁ ab", "h e"]
     seeds = {}
     for pre in ["default", "gpt-2", "llama-bpe", "qwen2", "smollm", "deepseek-llm", "deepseek-v3", "tekken", "falcon", "gpt-4o",
-                "kimi-k2", "superbpe", "tiny_aya", "bailingmoe"]:
+                "kimi-k2", "superbpe", "tiny_aya", "bailingmoe", "klingon"]:
         seeds[f"gpt2-{pre}"] = gguf_file("gpt2", tokens, types, tokenizer_pre=pre, token_merges=merges, bos_token_id=14,
                                          eos_token_id=15, eot_token_id=15, add_bos_token=pre != "gpt-2", add_eos_token=True)
     pieces = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)] + ["▁", "a", "b", "ab", "▁ab", "<x>"]
@@ -195,7 +202,7 @@ def main():
         data = json.dumps(parts, ensure_ascii=False).encode()
         write("tokenizer_json", name, data + SEPARATOR + TEXT + SEPARATOR + CONFIG + SEPARATOR + b'{"eos_token": "</s>"}')
     for name, data in model_seeds().items():
-        write("tokenizer_model", name, data + SEPARATOR + TEXT)
+        write("tokenizer_model", name, data + SEPARATOR + TEXT + SEPARATOR + model_config(data))
     for name, data in gguf_seeds().items():
         write("tokenizer_gguf", name, data)
     for choice in range(7):
