@@ -9,8 +9,9 @@ namespace tinyvllm {
 namespace {
 
 // Where the trusted parts of a text went when it was normalized: a boundary lies behind what the
-// text up to it becomes. If that is not how the whole begins (a character was composed across it),
-// or there are more boundaries than are worth the work, nothing is trusted.
+// text up to it becomes. If that is not how the whole begins (a character was composed across it,
+// or the boundary is inside one), or there are more boundaries than are worth the work, nothing is
+// trusted.
 TrustedText normalize_trusted(const NormalizerChain& normalizers, std::string_view text,
                               size_t offset, const std::string& normalized,
                               const TrustedText& trusted) {
@@ -23,6 +24,7 @@ TrustedText normalize_trusted(const NormalizerChain& normalizers, std::string_vi
     for (const auto& [from, to] : {std::pair(span.begin, &moved.begin), {span.end, &moved.end}}) {
       const size_t place = std::min(std::max(from, offset) - offset, text.size());
       std::string before(text.substr(0, place));
+      if (utf8_incomplete_suffix(before) > 0) return {{}, trusted.control_words};
       apply_all(normalizers, before);
       if (!normalized.starts_with(before)) return {{}, trusted.control_words};
       *to = before.size();
@@ -36,10 +38,11 @@ TrustedText normalize_trusted(const NormalizerChain& normalizers, std::string_vi
 }  // namespace
 
 std::vector<int32_t> Pipeline::encode(std::string_view text, const EncodeOptions& options) const {
-  std::string repaired;
   if (!is_utf8(text)) {
-    repaired = utf8_replace_invalid(text);
-    text = repaired;
+    EncodeOptions repaired = options;
+    const TrustedText nothing{{}, options.trusted ? options.trusted->control_words : nullptr};
+    if (options.trusted != nullptr) repaired.trusted = &nothing;  // the spans are of other bytes
+    return encode(utf8_replace_invalid(text), repaired);
   }
   std::vector<int32_t> ids;
   if (options.add_special) ids = parts_.prefix_ids;

@@ -168,6 +168,26 @@ TEST(TokenizerJson, BadBytesAreReadAsTheReplacementCharacter) {
   }
 }
 
+// Spans that cut characters, or that are of a text with bad bytes, trust nothing.
+TEST(TokenizerJson, TrustNeedsSoundText) {
+  Parts parts;
+  parts.normalizer = R"({"type": "NFC"})";
+  std::string json = parts.json();
+  json.replace(json.find(R"("normalized": false)"), 19, R"("normalized": true )");  // <s>
+  const auto created = create(json);
+  ASSERT_TRUE(created.ok()) << created.message();
+  const auto holds_control = [&](std::string_view text, Span span) {
+    const TrustedText trusted{{span}};
+    const auto ids = created.value()->encode(text, {.add_special = false, .trusted = &trusted});
+    return std::count(ids.begin(), ids.end(), 1) + std::count(ids.begin(), ids.end(), 2) > 0;
+  };
+  EXPECT_TRUE(holds_control("e\u0301<s>a", {3, 6}));
+  EXPECT_FALSE(holds_control("e\u0301<s>a", {2, 6}));
+  EXPECT_TRUE(holds_control("\uFFFD</s>", {3, 7}));
+  EXPECT_FALSE(holds_control("\xFF</s>", {1, 5}));
+  EXPECT_FALSE(holds_control("\xFF</s>", {3, 7}));
+}
+
 // Whatever the tokens and whatever the steps: each delta is whole characters, all of them joined
 // are what decoding gives, and what the tokens so far gave is never taken back.
 TEST(TokenizerJson, StreamsWhatItDecodes) {
