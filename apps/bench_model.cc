@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "apps/bench.h"
+#include "apps/engine_flags.h"
 #include "base/json_writer.h"
 #include "base/stopwatch.h"
 #include "engine/llm_engine.h"

@@ -10,6 +10,7 @@
 #include "apps/chat_session.h"
 #include "apps/command.h"
 #include "apps/conversation.h"
+#include "apps/engine_flags.h"
 #include "apps/line_editor.h"
 #include "apps/sampling_flags.h"
 
@@ -97,9 +98,7 @@ void add_chat(CLI::App& app, Action& action) {
   command->add_option("--system", flags->chat.system, "a system message before the conversation");
   command->add_option("--chat-template", flags->chat.chat_template,
                       "a Jinja file to use instead of the model's template");
-  command->add_option("-c,--max-model-len", flags->engine.max_model_len,
-                      "tokens of context (default: what the model was trained for)");
-  add_load_flags(*command, flags->engine);
+  add_engine_flags(*command, flags->engine);
   command->add_option("-t,--threads", flags->threads, "default: the physical cores");
   add_sampling_flags(*command, flags->sampling);
   command->footer(

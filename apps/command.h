@@ -13,8 +13,6 @@ class App;
 
 namespace tinyvllm {
 
-struct EngineOptions;
-
 // Set by the subcommand that was chosen. An error is printed and ends the process with status 1.
 using Action = std::function<Status()>;
 
@@ -32,10 +30,6 @@ void add_bench(CLI::App& app, Action& action);
 // the error names the command that fetches it when it is not there.
 Result<std::string> resolve_model(const std::string& name);
 
-// The flags --load-format and --dtype of commands that run a model. Names of presets are no files:
-// a model whose weights are made up stays as the user wrote it.
-void add_load_flags(CLI::App& command, EngineOptions& options);
-Result<std::string> resolve_model(const std::string& name, const EngineOptions& options);
 inline constexpr char kDefaultModel[] = "smollm2";
 
 std::string version_text();

@@ -13,6 +13,7 @@
 
 #include "apps/command.h"
 #include "base/json_writer.h"
+#include "engine/kv_sizing.h"
 #include "engine/scorer.h"
 #include "io/model_files.h"
 #include "model/registry.h"
@@ -26,6 +27,7 @@ struct PerplexityFlags {
   std::string file;
   int ctx = 512;
   int windows = 0;
+  std::string kv_cache_dtype = "f16";
   int threads = 0;
   bool json = false;
 };
@@ -86,12 +88,13 @@ void print(const PerplexityFlags& flags, const Tally& tally, double seconds) {
 
 Status perplexity(const PerplexityFlags& flags) {
   TRY_ASSIGN(const std::string path, resolve_model(flags.model));
+  TRY_ASSIGN(const DType cache, kv_cache_dtype(flags.kv_cache_dtype));
   TRY_ASSIGN(const std::string text, read_text(flags.file));
   TRY_ASSIGN(const std::unique_ptr<ModelFiles> files, ModelFiles::open(path));
   TRY_ASSIGN(const std::unique_ptr<Tokenizer> tokenizer, Tokenizer::create(files->tokenizer()));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
   TRY_ASSIGN(const std::unique_ptr<Model> model,
-             load_model(*files, runtime->device(), runtime->pool(), {flags.ctx}));
+             load_model(*files, runtime->device(), runtime->pool(), {flags.ctx, cache}));
   if (flags.ctx > model->info().context_length) {
     return error("--ctx: expected 4 to ", model->info().context_length,
                  " (the model's context), found ", flags.ctx);
@@ -137,6 +140,8 @@ void add_perplexity(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->check(CLI::Range(4, 1 << 24));
   command->add_option("--windows", flags->windows, "score only so many (default: all)");
+  command->add_option("--kv-cache-dtype", flags->kv_cache_dtype, "f16, f32 or int8")
+      ->capture_default_str();
   command->add_option("-t,--threads", flags->threads, "default: the physical cores");
   command->add_flag("--json", flags->json, "one JSON object instead of a line");
   command->footer("Example:\n  tinyvllm perplexity smollm2 /usr/share/common-licenses/GPL-3");

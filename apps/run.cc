@@ -8,6 +8,7 @@
 #include "apps/command.h"
 #include "apps/conversation.h"
 #include "apps/decode_meter.h"
+#include "apps/engine_flags.h"
 #include "apps/reply.h"
 #include "apps/run_batch.h"
 #include "apps/sampling_flags.h"
@@ -264,15 +265,7 @@ void add_run(CLI::App& app, Action& action) {
   prompts->type_name("IN.jsonl")->needs(output);
   output->type_name("OUT.jsonl")->needs(prompts);
   add_chat_flags(*command, flags->chat);
-  command->add_option("-c,--max-model-len", flags->engine.max_model_len,
-                      "tokens of context (default: what the model was trained for)");
-  command
-      ->add_option("--max-num-batched-tokens", flags->engine.max_num_batched_tokens,
-                   "prompt tokens per step")
-      ->capture_default_str();
-  command->add_option("--block-size", flags->engine.block_size, "tokens per block of the KV cache")
-      ->capture_default_str();
-  add_load_flags(*command, flags->engine);
+  add_engine_flags(*command, flags->engine);
   command->add_option("-t,--threads", flags->threads, "default: the physical cores");
   command->add_flag("--json", flags->json, "one JSON object instead of text");
   add_sampling_flags(*command, flags->sampling);

@@ -1,6 +1,4 @@
-// Result<T>: a value, or words about what went wrong. For everything that a file, a flag, a model
-// or a client can cause; the message names the offending key, tensor or field and what would be
-// right.
+// Making results (tinyvllm/result.h) and handing their errors on.
 //
 //   Result<int> parse(std::string_view text) {
 //     if (text.empty()) return error("port: expected a number, found nothing");
@@ -9,68 +7,16 @@
 //   }
 #pragma once
 
-#include <optional>
-#include <string>
-#include <utility>
-
 #include "base/check.h"
 #include "base/strings.h"
+#include "tinyvllm/result.h"
 
 namespace tinyvllm {
-
-struct Error {
-  std::string message;
-};
 
 template <class... Parts>
 Error error(const Parts&... parts) {
   return Error{str_cat(parts...)};
 }
-
-template <class T>
-class [[nodiscard]] Result {
- public:
-  Result(T value) : value_(std::move(value)) {}                // NOLINT: a value is a result
-  Result(Error error) : message_(std::move(error.message)) {}  // NOLINT: and so is an error
-
-  bool ok() const { return value_.has_value(); }
-  const std::string& message() const { return message_; }
-  Error error() const { return Error{message_}; }
-
-  T& value() & {
-    CHECK(ok()) << "value of a failed result: " << message_;
-    return *value_;
-  }
-  const T& value() const& {
-    CHECK(ok()) << "value of a failed result: " << message_;
-    return *value_;
-  }
-  T&& value() && {
-    CHECK(ok()) << "value of a failed result: " << message_;
-    return std::move(*value_);
-  }
-
- private:
-  std::optional<T> value_;
-  std::string message_;
-};
-
-// A result with nothing in it but success: `return Status();` or `return error(…);`.
-template <>
-class [[nodiscard]] Result<void> {
- public:
-  Result() = default;
-  Result(Error error) : failed_(true), message_(std::move(error.message)) {}  // NOLINT
-
-  bool ok() const { return !failed_; }
-  const std::string& message() const { return message_; }
-  Error error() const { return Error{message_}; }
-
- private:
-  bool failed_ = false;
-  std::string message_;
-};
-using Status = Result<void>;
 
 }  // namespace tinyvllm
 

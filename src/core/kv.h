@@ -3,6 +3,7 @@
 // and their layout is the attention op's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,9 +16,19 @@ struct KvSpec {
   int kv_heads = 0;
   int k_dim = 0;
   int v_dim = 0;
-  DType dtype = DType::kF16;
-  int window = 0;  // sliding window in tokens; 0: everything before is seen
+  DType dtype = DType::kF16;  // or F32, or I8: with one scale per token and head, for K and for V
+  int window = 0;             // sliding window in tokens; 0: everything before is seen
 };
+
+// Bytes of the scales that go with one token's K or V of one head.
+inline size_t kv_scale_bytes(const KvSpec& spec) {
+  return spec.dtype == DType::kI8 ? sizeof(float) : 0;
+}
+// Of one token, all heads of one layer.
+inline size_t kv_token_bytes(const KvSpec& spec) {
+  return static_cast<size_t>(spec.kv_heads) *
+         (row_bytes(spec.dtype, spec.k_dim + spec.v_dim) + 2 * kv_scale_bytes(spec));
+}
 
 // One layer's place in the cache.
 struct KvLayer {

@@ -7,6 +7,7 @@
 
 #include "core/sampling_params.h"
 #include "core/step_plan.h"
+#include "tinyvllm/outputs.h"
 
 namespace tinyvllm {
 
@@ -21,8 +22,5 @@ struct Request {
   uint32_t answer = 0;
   bool reuse_prefix = true;  // false when every prompt position must be computed
 };
-
-enum class FinishReason { kNone, kStop, kLength, kAbort, kError };
-const char* to_string(FinishReason reason);  // "stop", "length", …; "" for kNone
 
 }  // namespace tinyvllm

@@ -9,6 +9,7 @@
 
 #include "core/kv.h"
 #include "core/sampling_params.h"
+#include "tinyvllm/outputs.h"
 
 namespace tinyvllm {
 
@@ -58,23 +59,9 @@ struct StepPlan {
   }
 };
 
-struct TokenLogprob {
-  int32_t token = -1;
-  float logprob = 0;
-};
-
 // What a sampled token can be instead of an id.
 constexpr int32_t kNotNumbers = -1;      // the model's logits have a NaN, or no finite maximum
 constexpr int32_t kNothingAllowed = -2;  // bans and penalties left no token to choose
-
-struct SampledToken {
-  SequenceId sequence = 0;
-  int32_t token = kNotNumbers;
-  // With params.logprobs: under the model's own distribution, before temperature, penalties and
-  // filters (vLLM's raw_logprobs).
-  float logprob = 0;
-  std::vector<TokenLogprob> top;  // the params.logprobs likeliest tokens, likeliest first
-};
 
 // A prompt's token, seen from the token before it.
 struct ScoredToken {

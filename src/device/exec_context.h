@@ -10,6 +10,7 @@
 #include "core/kv.h"
 #include "device/arena.h"
 #include "device/device.h"
+#include "telemetry/fault_watch.h"
 #include "telemetry/ledger.h"
 
 namespace tinyvllm {
@@ -24,6 +25,7 @@ struct ExecContext {
   int layer = -1;  // being computed; -1 outside the layers
   Phase phase = Phase::kPrefill;
   Ledger* ledger = nullptr;  // null: nobody is watching
+  FaultWatch* faults = nullptr;
 
   Tensor tensor(int64_t rows, int64_t cols) {
     return tensor(rows, cols, device.activation_dtype());

@@ -57,7 +57,7 @@ std::optional<RequestOutput> Answers::deliver(SequenceOutput&& news) {
   for (ScoredToken& token : news.scored) {
     // A preempted prompt is computed, and scored, again.
     if (token.position > static_cast<int>(answer.prompt_logprobs.size())) {
-      answer.prompt_logprobs.push_back(std::move(token));
+      answer.prompt_logprobs.push_back({token.token, token.logprob, std::move(token.top)});
     }
   }
   if (news.tokens.empty() && news.finish == FinishReason::kNone) return std::nullopt;

@@ -41,7 +41,7 @@ class Answers {
     Clock::time_point arrived = {};
     Clock::time_point first_token = {};
     Timings timings = {};
-    std::vector<ScoredToken> prompt_logprobs = {};  // until the first token
+    std::vector<SampledToken> prompt_logprobs = {};  // until the first token
     Detokenizer text;
   };
   using Entry = std::map<SequenceId, Answer>::iterator;

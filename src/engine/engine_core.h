@@ -17,21 +17,9 @@
 #include "engine/runner.h"
 #include "kv/block_manager.h"
 #include "sched/scheduler.h"
+#include "tinyvllm/engine_options.h"
 
 namespace tinyvllm {
-
-struct EngineOptions {
-  // "dummy": random weights in the shapes that a preset or a config.json gives, of type `dtype`.
-  std::string load_format = "auto";
-  std::string dtype = "F16";
-  int max_model_len = 0;  // 0: the context the model was trained for, or what memory allows
-  int max_num_batched_tokens = 512;
-  int max_num_seqs = 256;
-  int block_size = 16;
-  size_t kv_cache_memory = 0;  // bytes; 0: from the memory that is available
-  bool enable_prefix_caching = true;
-  int depth = 0;  // steps submitted ahead
-};
 
 struct SequenceOutput {
   SequenceId sequence = 0;
@@ -42,16 +30,6 @@ struct SequenceOutput {
   std::string error;                              // with kError
   std::chrono::steady_clock::time_point started;  // when a step first computed for it
   std::chrono::steady_clock::time_point time;     // when this was known
-};
-
-struct EngineStats {
-  int running = 0;
-  int waiting = 0;
-  int used_blocks = 0;
-  int total_blocks = 0;
-  uint64_t preemptions = 0;
-  uint64_t steps = 0;
-  PrefixStats prefix;
 };
 
 class EngineCore {

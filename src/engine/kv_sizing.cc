@@ -26,6 +26,13 @@ int64_t blocks_of_sequence(const KvSpec& spec, int64_t tokens, const EngineOptio
 
 }  // namespace
 
+Result<DType> kv_cache_dtype(const std::string& name) {
+  if (name == "f16") return DType::kF16;
+  if (name == "f32") return DType::kF32;
+  if (name == "int8") return DType::kI8;
+  return error("kv_cache_dtype: expected f16, f32 or int8, found '", printable(name), "'");
+}
+
 Result<KvSizing> size_kv_cache(const std::vector<KvSpec>& specs, int64_t context_length,
                                size_t available_memory, const EngineOptions& options) {
   const int64_t wanted = options.max_model_len == 0 ? context_length : options.max_model_len;

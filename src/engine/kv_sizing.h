@@ -2,6 +2,7 @@
 // needs per token.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -10,6 +11,9 @@
 #include "kv/block_manager.h"
 
 namespace tinyvllm {
+
+// "f16", "f32" or "int8".
+Result<DType> kv_cache_dtype(const std::string& name);
 
 struct KvSizing {
   std::vector<KvGroup> groups;

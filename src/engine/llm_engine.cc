@@ -17,6 +17,9 @@ Status check_options(const EngineOptions& options) {
   TRY(at_least_one("max_num_batched_tokens", options.max_num_batched_tokens));
   TRY(at_least_one("max_num_seqs", options.max_num_seqs));
   TRY(at_least_one("block_size", options.block_size));
+  if (options.depth < 0 || options.depth > 1) {
+    return error("depth: expected 0 or 1, found ", options.depth);
+  }
   return Status();
 }
 
@@ -37,12 +40,25 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
                                                    const EngineOptions& options) {
   TRY(check_options(options));
   std::unique_ptr<LLMEngine> engine(new LLMEngine());
+  TRY_ASSIGN(const DType cache, kv_cache_dtype(options.kv_cache_dtype));
   TRY_ASSIGN(engine->files_, open_files(runtime, path, options));
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
+  engine->open_chat_template();
   TRY_ASSIGN(engine->model_, load_model(*engine->files_, runtime.device(), runtime.pool(),
-                                        {options.max_model_len}));
+                                        {options.max_model_len, cache}));
   TRY(engine->make_cache(runtime, options));
   return engine;
+}
+
+// A model without a template, or with a broken one, still continues texts.
+void LLMEngine::open_chat_template() {
+  Result<ChatTemplate> opened = ChatTemplate::from_model(files_->tokenizer());
+  if (!opened.ok()) {
+    no_template_ = opened.message();
+    return;
+  }
+  chat_template_ = std::move(opened).value();
+  chat_encoder_ = std::make_unique<ChatEncoder>(*tokenizer_, *chat_template_);
 }
 
 Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
@@ -75,7 +91,14 @@ Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
 Result<std::vector<int32_t>> LLMEngine::encode(const Prompt& prompt) const {
   if (const auto* text = std::get_if<std::string>(&prompt)) return tokenizer_->encode(*text, {});
   if (const auto* ids = std::get_if<std::vector<int32_t>>(&prompt)) return *ids;
-  return error("messages: the model's files carry no chat template");
+  return encode(ChatInput::from_messages(std::get<std::vector<ChatMessage>>(prompt),
+                                         /*add_generation_prompt=*/true));
+}
+
+Result<std::vector<int32_t>> LLMEngine::encode(const ChatInput& conversation) const {
+  if (!chat_template_) return error("messages: ", no_template_);
+  TRY_ASSIGN(const ChatPrompt rendered, chat_template_->render(conversation));
+  return chat_encoder_->encode(rendered);
 }
 
 Result<PreparedRequest> LLMEngine::prepare(const Prompt& prompt, SamplingParams sampling,

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "engine/request_output.h"
 #include "io/model_files.h"
 #include "model/model.h"
+#include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace tinyvllm {
@@ -39,6 +41,7 @@ class LLMEngine {
 
   // What add_request does on its way, safe to call from any thread.
   Result<std::vector<int32_t>> encode(const Prompt& prompt) const;
+  Result<std::vector<int32_t>> encode(const ChatInput& conversation) const;
   Result<PreparedRequest> prepare(const Prompt& prompt, SamplingParams sampling,
                                   const RequestOptions& options);
 
@@ -52,10 +55,15 @@ class LLMEngine {
 
  private:
   LLMEngine() = default;
+  void open_chat_template();
   Status make_cache(Runtime& runtime, const EngineOptions& options);
 
   std::unique_ptr<ModelFiles> files_;
   std::unique_ptr<Tokenizer> tokenizer_;
+  std::optional<ChatTemplate>
+      chat_template_;        // absent: the files carry none, or not one that works
+  std::string no_template_;  // why
+  std::unique_ptr<ChatEncoder> chat_encoder_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<ModelRunner> runner_;
   std::unique_ptr<BlockManager> blocks_;

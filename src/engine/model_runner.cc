@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "ops/attention.h"
 #include "ops/kv_copy.h"
 
@@ -125,6 +126,28 @@ std::vector<ScoredToken> ModelRunner::score_prompts(ExecContext& ctx, const Step
   return scored;
 }
 
+// Some logits were no numbers: runs the step again, which writes the same K and V to the same
+// places, and says in the log where it went wrong.
+void ModelRunner::find_fault(ExecContext& ctx, const StepPlan& plan, const Batch& batch,
+                             const Tensor& logits, const std::vector<SampleOutput>& chosen) {
+  std::vector<bool> tokens;
+  int failed = 0;
+  auto row = chosen.begin();
+  for (const SequencePlan& sequence : plan.sequences) {
+    const bool failing = sequence.sample && (row++)->token == kNotNumbers;
+    tokens.resize(tokens.size() + static_cast<size_t>(sequence.num_tokens), failing);
+    failed += failing ? 1 : 0;
+  }
+  if (failed == 0) return;
+  FaultWatch watch(std::move(tokens));
+  ctx.faults = &watch;
+  model_.forward(ctx, batch, {logits});
+  ctx.faults = nullptr;
+  log_warning("the logits of ", failed, " of ", plan.sequences.size(),
+              " sequences are not numbers; the first result with a NaN or an infinity: ",
+              watch.found() ? watch.where() : "none, what they read from the KV cache");
+}
+
 Ticket ModelRunner::submit(const StepPlan& plan) {
   CHECK(!plan.empty()) << "a step without sequences";
   const Batch batch = builder_.build(plan, sampled_);
@@ -142,12 +165,13 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
 
   StepResult result;
   result.scored = score_prompts(ctx, plan, logits);
+  find_fault(ctx, plan, batch, logits, chosen);
   sampled_.clear();
   auto row = chosen.begin();
   for (const SequencePlan& sequence : plan.sequences) {
     if (!sequence.sample) continue;
     sampled_.push_back(row->token);
-    result.sampled.push_back({sequence.sequence, row->token, row->logprob, std::move(row->top)});
+    result.sampled.push_back({row->token, row->logprob, std::move(row->top)});
     ++row;
   }
   done_.push_back(std::move(result));

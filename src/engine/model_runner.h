@@ -48,6 +48,8 @@ class ModelRunner final : public Runner {
   Status allocate(const RunnerConfig& config);
   size_t measure_activations(const RunnerConfig& config);
   std::vector<SampleRow> rows_of(const StepPlan& plan);
+  void find_fault(ExecContext& ctx, const StepPlan& plan, const Batch& batch, const Tensor& logits,
+                  const std::vector<SampleOutput>& chosen);
   static std::vector<ScoredToken> score_prompts(ExecContext& ctx, const StepPlan& plan,
                                                 const Tensor& logits);
 

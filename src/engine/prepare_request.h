@@ -5,26 +5,14 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "base/result.h"
 #include "core/request.h"
-#include "engine/request_output.h"
-#include "text/chat_template.h"
 #include "text/tokenizer.h"
+#include "tinyvllm/request.h"
 
 namespace tinyvllm {
-
-// Text, continued as it is; token ids; or a conversation, put into the model's own format.
-using Prompt = std::variant<std::string, std::vector<int32_t>, std::vector<ChatMessage>>;
-
-struct RequestOptions {
-  int priority = 0;        // lower runs first
-  std::string cache_salt;  // prompts with different salts share no cache
-  // Keep only so many of the prompt's last tokens; 0: all, -1: as many as fit.
-  int truncate_prompt_tokens = 0;
-};
 
 struct PreparedRequest {
   RequestId id = 0;

@@ -14,6 +14,7 @@
 #include "core/kv.h"
 #include "core/step_plan.h"
 #include "kv/block_pool.h"
+#include "tinyvllm/engine_options.h"
 
 namespace tinyvllm {
 
@@ -28,11 +29,6 @@ struct SequenceBlocks {
 struct KvGroup {
   int num_blocks = 0;  // the null block counted in
   int window = 0;      // 0: everything before is seen
-};
-
-struct PrefixStats {
-  uint64_t queried_tokens = 0;
-  uint64_t hit_tokens = 0;
 };
 
 class BlockManager {

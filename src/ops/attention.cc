@@ -32,8 +32,7 @@ OpCall describe(const AttentionParams& params, const Batch& batch, const KvSpec&
       .rows = q.rows,
       .out = y.cols,
       .in = static_cast<int64_t>(seen),
-      .bytes = read * spec.kv_heads * width * static_cast<double>(row_bytes(spec.dtype, 1)) +
-               bytes_of(q) + bytes_of(y),
+      .bytes = read * static_cast<double>(kv_token_bytes(spec)) + bytes_of(q) + bytes_of(y),
       .flops = 2 * seen * params.heads * width};
 }
 
@@ -47,7 +46,8 @@ void attention(ExecContext& ctx, const AttentionParams& params, const Batch& bat
         q.cols == params.heads * spec.k_dim && y.cols == params.heads * spec.v_dim)
       << params.heads << " heads from [" << q.rows << ", " << q.cols << "] to [" << y.rows << ", "
       << y.cols << "]";
-  const OpScope scope(ctx, [&] { return describe(params, batch, spec, q, y); });
+  const OpScope scope(
+      ctx, [&] { return describe(params, batch, spec, q, y); }, &y);
   cpu::attention(ctx, params, batch, layer, q, y);
 }
 

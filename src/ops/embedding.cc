@@ -22,15 +22,18 @@ void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float s
   CHECK(x.dtype == DType::kF32 && x.rows == batch.sizes.num_tokens && x.cols == e.table.shape[1])
       << "embedding of " << batch.sizes.num_tokens << " tokens, width " << e.table.shape[1]
       << ", into [" << x.rows << ", " << x.cols << "]";
-  const OpScope scope(ctx, [&] {
-    const double read = static_cast<double>(row_bytes(e.table.dtype, x.cols));
-    return OpCall{.op = "embedding",
-                  .dtype = e.table.dtype,
-                  .rows = x.rows,
-                  .out = x.cols,
-                  .in = e.table.shape[0],
-                  .bytes = read * static_cast<double>(x.rows) + bytes_of(x)};
-  });
+  const OpScope scope(
+      ctx,
+      [&] {
+        const double read = static_cast<double>(row_bytes(e.table.dtype, x.cols));
+        return OpCall{.op = "embedding",
+                      .dtype = e.table.dtype,
+                      .rows = x.rows,
+                      .out = x.cols,
+                      .in = e.table.shape[0],
+                      .bytes = read * static_cast<double>(x.rows) + bytes_of(x)};
+      },
+      &x);
   if (!ctx.dry_run) cpu::embedding(ctx, e, batch, scale, x);
 }
 

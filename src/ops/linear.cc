@@ -45,17 +45,20 @@ void run(ExecContext& ctx, const char* op, const Norm* norm, const Linear& w,
       << "linear [" << w.out() << ", " << w.in() << "] from [" << x.rows << ", " << x.cols
       << "] to [" << y.rows << ", " << y.cols << "]";
   CHECK(norm == nullptr || norm->width == w.in()) << "norm of " << norm->width << " before linear";
-  const OpScope scope(ctx, [&] {
-    const double written = bytes_of(y) * (epilogue == cpu::Epilogue::kAdd ? 2 : 1);
-    return OpCall{.op = op,
-                  .dtype = w.weights().dtype,
-                  .rows = x.rows,
-                  .out = w.out(),
-                  .in = w.in(),
-                  .bytes = static_cast<double>(w.bytes()) + bytes_of(x) + written,
-                  .flops = 2.0 * static_cast<double>(x.rows) * static_cast<double>(w.out()) *
-                           static_cast<double>(w.in())};
-  });
+  const OpScope scope(
+      ctx,
+      [&] {
+        const double written = bytes_of(y) * (epilogue == cpu::Epilogue::kAdd ? 2 : 1);
+        return OpCall{.op = op,
+                      .dtype = w.weights().dtype,
+                      .rows = x.rows,
+                      .out = w.out(),
+                      .in = w.in(),
+                      .bytes = static_cast<double>(w.bytes()) + bytes_of(x) + written,
+                      .flops = 2.0 * static_cast<double>(x.rows) * static_cast<double>(w.out()) *
+                               static_cast<double>(w.in())};
+      },
+      &y);
   cpu::linear(ctx, norm, w, epilogue, x, y);
 }
 

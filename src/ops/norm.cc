@@ -65,13 +65,15 @@ Result<Norm> make_norm(Device& device, NormKind kind, float eps, const TensorVie
 
 void norm(ExecContext& ctx, const Norm& norm, const Tensor& x, const Tensor& y) {
   check(ctx, x, y, norm.width);
-  const OpScope scope(ctx, [&] { return describe("norm", x, 2); });
+  const OpScope scope(
+      ctx, [&] { return describe("norm", x, 2); }, &y);
   if (!ctx.dry_run) cpu::norm(ctx, norm, x, y);
 }
 
 void norm_add(ExecContext& ctx, const Norm& norm, const Tensor& y, const Tensor& x) {
   check(ctx, y, x, norm.width);
-  const OpScope scope(ctx, [&] { return describe("norm_add", x, 3); });
+  const OpScope scope(
+      ctx, [&] { return describe("norm_add", x, 3); }, &x);
   cpu::norm_add(ctx, norm, y, x);
 }
 

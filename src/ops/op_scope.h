@@ -12,11 +12,18 @@ namespace tinyvllm::ops {
 template <class Describe>
 class OpScope {
  public:
-  OpScope(const ExecContext& ctx, Describe describe)
-      : ctx_(ctx), describe_(std::move(describe)), on_(ctx.ledger != nullptr && !ctx.dry_run) {
+  // `result`, where there is one, is shown to whoever looks for faults.
+  OpScope(const ExecContext& ctx, Describe describe, const Tensor* result = nullptr)
+      : ctx_(ctx),
+        describe_(std::move(describe)),
+        result_(result),
+        on_(ctx.ledger != nullptr && !ctx.dry_run) {
     if (on_) begin_ns_ = Ledger::now_ns();
   }
   ~OpScope() {
+    if (ctx_.faults != nullptr && result_ != nullptr && !ctx_.dry_run) {
+      ctx_.faults->look(describe_().op, ctx_.layer, *result_);
+    }
     if (!on_) return;
     OpCall call = describe_();
     call.end_ns = Ledger::now_ns();
@@ -31,6 +38,7 @@ class OpScope {
  private:
   const ExecContext& ctx_;
   Describe describe_;
+  const Tensor* const result_;
   const bool on_;
   int64_t begin_ns_ = 0;
 };

@@ -24,7 +24,7 @@ void rope_kv_write(ExecContext& ctx, const Rope& rope, const Batch& batch, const
                    const Tensor& q, const Tensor& k, const Tensor& v) {
   const int tokens = batch.sizes.num_tokens;
   const KvSpec& spec = ctx.kv[static_cast<size_t>(layer.group)].spec;
-  CHECK(spec.dtype == DType::kF16 || spec.dtype == DType::kF32)
+  CHECK(spec.dtype == DType::kF16 || spec.dtype == DType::kF32 || spec.dtype == DType::kI8)
       << "a KV cache of " << dtype_name(spec.dtype);
   CHECK(rope.head_dim == spec.k_dim && q.cols % rope.head_dim == 0) << "heads of " << rope.head_dim;
   CHECK(q.rows == tokens && k.rows == tokens && v.rows == tokens &&
@@ -32,7 +32,7 @@ void rope_kv_write(ExecContext& ctx, const Rope& rope, const Batch& batch, const
       << tokens << " tokens, k [" << k.rows << ", " << k.cols << "], v [" << v.rows << ", "
       << v.cols << "]";
   const OpScope scope(ctx, [&] {
-    const double stored = static_cast<double>(row_bytes(spec.dtype, k.cols + v.cols));
+    const double stored = static_cast<double>(kv_token_bytes(spec));
     return OpCall{
         .op = "rope_kv_write",
         .dtype = spec.dtype,

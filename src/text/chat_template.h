@@ -13,6 +13,7 @@
 #include "core/tokenizer_data.h"
 #include "text/span.h"
 #include "text/tokenizer.h"
+#include "tinyvllm/request.h"
 
 namespace tinyvllm {
 
@@ -21,11 +22,6 @@ namespace tinyvllm {
 struct ChatPrompt {
   std::string text;
   std::vector<Span> template_spans;
-};
-
-struct ChatMessage {
-  std::string role;
-  std::string content;
 };
 
 // What a template is rendered with: messages, tools, documents, add_generation_prompt and any other

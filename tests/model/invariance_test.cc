@@ -76,7 +76,7 @@ TEST_P(InvarianceTest, LogitsAreTheSameBitsHoweverTheyAreComputed) {
 INSTANTIATE_TEST_SUITE_P(Models, InvarianceTest,
                          testing::Combine(testing::Values("gemma3", "llama", "mistral", "olmo2",
                                                           "phi3", "qwen2", "qwen3", "qwen3moe"),
-                                          testing::Values(DType::kF16, DType::kF32)),
+                                          testing::Values(DType::kI8, DType::kF16, DType::kF32)),
                          [](const auto& info) {
                            return str_cat(std::get<0>(info.param), "_",
                                           dtype_name(std::get<1>(info.param)));

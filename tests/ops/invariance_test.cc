@@ -128,7 +128,7 @@ TEST_P(AttentionInvariance, AnyChunksBlocksCompanyAndThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Types, AttentionInvariance,
                          testing::Combine(testing::ValuesIn(supported_isas()),
-                                          testing::Values(DType::kF16, DType::kF32)),
+                                          testing::Values(DType::kI8, DType::kF16, DType::kF32)),
                          type_name);
 
 // Long enough that threads share the splits of one sequence's single token.

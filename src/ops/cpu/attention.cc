@@ -70,7 +70,7 @@ class ScratchPool {
     q_ = ctx.tensor(threads, static_cast<int64_t>(rows) * job.view.spec.k_dim);
     states_ = ctx.tensor(threads, static_cast<int64_t>(2 * job.state_floats(rows)));
     ranges_ = ctx.tensor(threads, 2 * rows);
-    gathered_ = ctx.tensor(threads, kKvTile * (job.view.spec.k_dim + job.v_dim()));
+    gathered_ = ctx.tensor(threads, kKvTile * (job.view.spec.k_dim + job.v_dim() + 2));
   }
   Scratch of(int thread) const {
     int* ranges = reinterpret_cast<int*>(ranges_.f32() + thread * ranges_.stride);
@@ -97,24 +97,37 @@ void gather_tile(const Job& job, const Task& task, int base, int begin, int end,
                  AttentionTile& t) {
   const size_t element = job.layout.element_bytes();
   const auto bytes = [&](int elements) { return static_cast<size_t>(elements) * element; };
+  const size_t scale = kv_scale_bytes(job.view.spec);
   const int32_t* blocks = blocks_of(job, task);
-  char* v = to + bytes(kKvTile * t.k_dim);
+  const auto k_group = [&](int g) {
+    return to + static_cast<size_t>(g) * job.layout.k_group_bytes();
+  };
+  const auto v_group = [&](int g) {
+    return k_group(kKvTile / kKvLanes) + static_cast<size_t>(g) * job.layout.v_group_bytes();
+  };
   for (int i = begin; i < end; ++i) {
     const int32_t block = blocks[(base + i) / job.view.block_size];
     const int offset = (base + i) % job.view.block_size;
-    const int lane = offset % kKvLanes;
-    const char* from = job.layout.k_group(job.layer.index, block, task.head, offset - lane);
-    char* group = to + bytes(i / kKvLanes * kKvLanes * t.k_dim);
+    const auto from_lane = static_cast<size_t>(offset % kKvLanes);
+    const auto to_lane = static_cast<size_t>(i % kKvLanes);
+    const char* k_from = job.layout.k_group(job.layer.index, block, task.head, offset);
+    const char* v_from = job.layout.v_group(job.layer.index, block, task.head, offset);
+    char* k_to = k_group(i / kKvLanes);
+    char* v_to = v_group(i / kKvLanes);
     for (int d = 0; d < t.k_dim; ++d) {
-      std::memcpy(group + bytes(d * kKvLanes + i % kKvLanes), from + bytes(d * kKvLanes + lane),
-                  element);
+      std::memcpy(k_to + bytes(d * kKvLanes) + to_lane * element,
+                  k_from + bytes(d * kKvLanes) + from_lane * element, element);
     }
-    std::memcpy(v + bytes(i * t.v_dim), job.layout.v_row(job.layer.index, block, task.head, offset),
+    std::memcpy(v_to + to_lane * bytes(t.v_dim), v_from + from_lane * bytes(t.v_dim),
                 bytes(t.v_dim));
+    std::memcpy(k_to + job.layout.k_group_data() + to_lane * scale,
+                k_from + job.layout.k_group_data() + from_lane * scale, scale);
+    std::memcpy(v_to + job.layout.v_group_data() + to_lane * scale,
+                v_from + job.layout.v_group_data() + from_lane * scale, scale);
   }
   for (int g = begin / kKvLanes; g * kKvLanes < end; ++g) {
-    t.k[g] = to + bytes(g * kKvLanes * t.k_dim);
-    t.v[g] = v + bytes(g * kKvLanes * t.v_dim);
+    t.k[g] = k_group(g);
+    t.v[g] = v_group(g);
   }
 }
 
@@ -129,7 +142,7 @@ void find_tile(const Job& job, const Task& task, int base, int begin, int end, c
     const int32_t block = blocks[position / job.view.block_size];
     const int offset = position % job.view.block_size;
     t.k[g] = job.layout.k_group(job.layer.index, block, task.head, offset);
-    t.v[g] = job.layout.v_row(job.layer.index, block, task.head, offset);
+    t.v[g] = job.layout.v_group(job.layer.index, block, task.head, offset);
   }
 }
 
@@ -158,6 +171,17 @@ void load_queries(const Job& job, const Task& task, float* to) {
   }
 }
 
+auto attend_kernel(const Job& job) {
+  switch (job.view.spec.dtype) {
+    case DType::kI8:
+      return job.kernel.attend_i8;
+    case DType::kF16:
+      return job.kernel.attend_f16;
+    default:
+      return job.kernel.attend_f32;
+  }
+}
+
 // Adds the positions of one split to `state`.
 void attend_split(const Job& job, const Task& task, int split, const Scratch& s,
                   const AttentionState& state) {
@@ -172,7 +196,7 @@ void attend_split(const Job& job, const Task& task, int split, const Scratch& s,
   tile.end = s.end;
   tile.soft_cap = job.params.soft_cap;
   tile.state = state;
-  const auto kernel = spec.dtype == DType::kF16 ? job.kernel.attend_f16 : job.kernel.attend_f32;
+  const auto kernel = attend_kernel(job);
 
   const int last = std::min((split + 1) * kSplit, seen_by(job, task.first + task.tokens - 1).end);
   const int first = std::max(split * kSplit, seen_by(job, task.first).begin) / kKvTile * kKvTile;

@@ -69,7 +69,7 @@ struct AttentionTile {
   int k_dim;
   int v_dim;                          // rounded up to 8
   const void* k[kKvTile / kKvLanes];  // each [k_dim, 8 tokens]; null where no row sees any
-  const void* v[kKvTile / kKvLanes];  // each [8 tokens, v_dim]
+  const void* v[kKvTile / kKvLanes];  // each [8 tokens, v_dim]; I8: either with 8 scales behind it
   int rows;
   const float* q;    // [rows, k_dim], scaled
   const int* begin;  // [rows]: positions of the tile that a row sees are [begin, end)
@@ -99,7 +99,9 @@ struct Kernels {
   RotateKernel rotate_adjacent;
   RotateKernel rotate_halves;
   void (*to_f16)(const float* x, int64_t n, uint16_t* y);
+  float (*to_i8)(const float* x, int64_t n, int8_t* y);  // returns the scale
 
+  void (*attend_i8)(const AttentionTile& tile);
   void (*attend_f16)(const AttentionTile& tile);
   void (*attend_f32)(const AttentionTile& tile);
   // Adds what one row saw to what another state has of it.

@@ -16,10 +16,19 @@ constexpr int kMaxHeadDim = 256;
 // One token's K becomes lane `offset % 8` of its group of 8.
 void write_kv(const Kernels& kernel, const KvLayout& layout, const KvSpec& spec, int layer,
               int32_t block, int offset, int head, const float* k, const float* v) {
-  char* group = layout.k_group(layer, block, head, offset / kKvLanes * kKvLanes);
-  char* row = layout.v_row(layer, block, head, offset);
+  char* group = layout.k_group(layer, block, head, offset);
+  char* v_group = layout.v_group(layer, block, head, offset);
   const int lane = offset % kKvLanes;
-  if (spec.dtype == DType::kF16) {
+  char* row = v_group + static_cast<size_t>(lane * layout.v_dim()) * layout.element_bytes();
+  if (spec.dtype == DType::kI8) {
+    std::array<int8_t, kMaxHeadDim> bytes;
+    auto* k_scales = reinterpret_cast<float*>(group + layout.k_group_data());
+    auto* v_scales = reinterpret_cast<float*>(v_group + layout.v_group_data());
+    k_scales[lane] = kernel.to_i8(k, spec.k_dim, bytes.data());
+    v_scales[lane] = kernel.to_i8(v, spec.v_dim, reinterpret_cast<int8_t*>(row));
+    auto* to = reinterpret_cast<int8_t*>(group) + lane;
+    for (int d = 0; d < spec.k_dim; ++d) to[d * kKvLanes] = bytes[static_cast<size_t>(d)];
+  } else if (spec.dtype == DType::kF16) {
     std::array<uint16_t, kMaxHeadDim> halves;
     kernel.to_f16(k, spec.k_dim, halves.data());
     auto* to = reinterpret_cast<uint16_t*>(group) + lane;

@@ -12,11 +12,33 @@ namespace {
 constexpr int kGroups = kKvTile / kKvLanes;
 constexpr int kMaxRows = 4;
 
-struct CacheF16 {
+// A cache is read 8 elements at a time. With scales, those of a group's 8 tokens follow its
+// elements: `k_scaled` finishes 8 tokens' scores, `v_scaled` prepares the
+// weight of one token's V.
+struct CacheI8 {
+  using Element = int8_t;
+  static TINYVLLM_INLINE F32x8 load8(const Element* from) {
+    typedef int8_t I8x8 __attribute__((vector_size(8)));
+    I8x8 narrow;
+    memcpy(&narrow, from, sizeof narrow);
+    return __builtin_convertvector(narrow, F32x8);
+  }
+  static TINYVLLM_INLINE F32x8 k_scaled(F32x8 score, const Element* k, int k_dim) {
+    return score * load(reinterpret_cast<const float*>(k + k_dim * kKvLanes));
+  }
+  static TINYVLLM_INLINE float v_scaled(float weight, const Element* v, int v_dim, int lane) {
+    return weight * reinterpret_cast<const float*>(v + v_dim * kKvLanes)[lane];
+  }
+};
+struct Unscaled {
+  static TINYVLLM_INLINE F32x8 k_scaled(F32x8 score, const void*, int) { return score; }
+  static TINYVLLM_INLINE float v_scaled(float weight, const void*, int, int) { return weight; }
+};
+struct CacheF16 : Unscaled {
   using Element = uint16_t;
   static TINYVLLM_INLINE F32x8 load8(const Element* from) { return load_f16(from); }
 };
-struct CacheF32 {
+struct CacheF32 : Unscaled {
   using Element = float;
   static TINYVLLM_INLINE F32x8 load8(const Element* from) { return load(from); }
 };
@@ -55,7 +77,8 @@ TINYVLLM_INLINE void score_groups(const AttentionTile& tile, int row, int group,
   }
   for (int r = 0; r < R; ++r) {
     for (int g = 0; g < G; ++g) {
-      scores[r][group + g] = tile.soft_cap > 0 ? capped(total[r][g], tile.soft_cap) : total[r][g];
+      const F32x8 s = Cache::k_scaled(total[r][g], k[g], tile.k_dim);
+      scores[r][group + g] = tile.soft_cap > 0 ? capped(s, tile.soft_cap) : s;
     }
   }
 }
@@ -109,12 +132,12 @@ TINYVLLM_INLINE void add_values(const AttentionTile& tile, int row, int d, int b
     for (int i = 0; i < D; ++i) total[r][i] = load(acc + i * kLanes) * splat(decay[r]);
   }
   for (int t = begin; t < end; ++t) {
-    const auto* v = static_cast<const typename Cache::Element*>(tile.v[t / kKvLanes]) +
-                    static_cast<int64_t>(t % kKvLanes) * tile.v_dim + d;
+    const auto* group = static_cast<const typename Cache::Element*>(tile.v[t / kKvLanes]);
+    const auto* v = group + static_cast<int64_t>(t % kKvLanes) * tile.v_dim + d;
     F32x8 values[D];
     for (int i = 0; i < D; ++i) values[i] = Cache::load8(v + i * kLanes);
     for (int r = 0; r < R; ++r) {
-      const F32x8 weight = splat(weights[r][t]);
+      const F32x8 weight = splat(Cache::v_scaled(weights[r][t], group, tile.v_dim, t % kKvLanes));
       for (int i = 0; i < D; ++i) total[r][i] = fma(weight, values[i], total[r][i]);
     }
   }
@@ -197,6 +220,7 @@ TINYVLLM_INLINE void attend(const AttentionTile& tile) {
 
 }  // namespace
 
+void attend_i8(const AttentionTile& tile) { attend<CacheI8>(tile); }
 void attend_f16(const AttentionTile& tile) { attend<CacheF16>(tile); }
 void attend_f32(const AttentionTile& tile) { attend<CacheF32>(tile); }
 

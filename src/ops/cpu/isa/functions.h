@@ -22,7 +22,9 @@ void rotation(const float* frequencies, int64_t pairs, float position, float mag
 void rotate_adjacent(const float* cosines, const float* sines, int64_t pairs, float* head);
 void rotate_halves(const float* cosines, const float* sines, int64_t pairs, float* head);
 void to_f16(const float* x, int64_t n, uint16_t* y);
+float to_i8(const float* x, int64_t n, int8_t* y);
 
+void attend_i8(const AttentionTile& tile);
 void attend_f16(const AttentionTile& tile);
 void attend_f32(const AttentionTile& tile);
 void merge_attention(const AttentionState& from, int row, int v_dim, const AttentionState& to,

@@ -77,4 +77,20 @@ void to_f16(const float* x, int64_t n, uint16_t* y) {
   for (; i < n; ++i) y[i] = f32_to_f16(x[i]);
 }
 
+// The largest magnitude becomes 127.
+float to_i8(const float* x, int64_t n, int8_t* y) {
+  F32x8 top{};
+  for (int64_t i = 0; i < n; i += kLanes) {
+    top = max(top, absolute(load_n(x + i, n - i < kLanes ? n - i : kLanes)));
+  }
+  const float largest = max_of(top);
+  const F32x8 inverse = splat(largest > 0 ? 127 / largest : 0);
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t count = n - i < kLanes ? n - i : kLanes;
+    const I32x8 rounded = to_int(load_n(x + i, count) * inverse);
+    for (int64_t lane = 0; lane < count; ++lane) y[i + lane] = static_cast<int8_t>(rounded[lane]);
+  }
+  return largest / 127;
+}
+
 }  // namespace tinyvllm::ops::cpu::TINYVLLM_ISA

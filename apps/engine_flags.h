@@ -1,0 +1,23 @@
+// The flags of every command that runs a model: how it is loaded, its context and its KV cache.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "engine/engine_core.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tinyvllm {
+
+// --load-format and --dtype. Names of presets are no files: a model whose weights are made up stays
+// as the user wrote it.
+void add_load_flags(CLI::App& command, EngineOptions& options);
+Result<std::string> resolve_model(const std::string& name, const EngineOptions& options);
+
+// --max-model-len, --block-size, --kv-cache-dtype, … and the two above.
+void add_engine_flags(CLI::App& command, EngineOptions& options);
+
+}  // namespace tinyvllm

@@ -1,0 +1,39 @@
+// How an engine is set up, and what it says of itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tinyvllm {
+
+struct EngineOptions {
+  // "dummy": random weights in the shapes that a preset or a config.json gives, of type `dtype`.
+  std::string load_format = "auto";
+  std::string dtype = "F16";
+  int max_model_len = 0;  // 0: the context the model was trained for, or what memory allows
+  int max_num_batched_tokens = 512;
+  int max_num_seqs = 256;
+  int block_size = 16;
+  size_t kv_cache_memory = 0;          // bytes; 0: from the memory that is available
+  std::string kv_cache_dtype = "f16";  // or f32, or int8
+  bool enable_prefix_caching = true;
+  int depth = 0;  // steps submitted ahead
+};
+
+struct PrefixStats {
+  uint64_t queried_tokens = 0;
+  uint64_t hit_tokens = 0;
+};
+
+struct EngineStats {
+  int running = 0;
+  int waiting = 0;
+  int used_blocks = 0;
+  int total_blocks = 0;
+  uint64_t preemptions = 0;
+  uint64_t steps = 0;
+  PrefixStats prefix;
+};
+
+}  // namespace tinyvllm
