@@ -9,6 +9,7 @@ void add_bench(CLI::App& app, Action& action) {
   CLI::App* bench = app.add_subcommand("bench", "Measure speed beside the machine's limits");
   bench->require_subcommand(1);
   bench->footer("Example:\n  tinyvllm bench files");
+  add_bench_engine(*bench, action);
   add_bench_files(*bench, action);
   add_bench_limits(*bench, action);
   add_bench_model(*bench, action);

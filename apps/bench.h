@@ -5,6 +5,7 @@
 
 namespace tinyvllm {
 
+void add_bench_engine(CLI::App& bench, Action& action);
 void add_bench_files(CLI::App& bench, Action& action);
 void add_bench_limits(CLI::App& bench, Action& action);
 void add_bench_model(CLI::App& bench, Action& action);
