@@ -42,7 +42,7 @@ Status ChatSession::answer() {
   Reply reply;
   TRY_ASSIGN(reply.prompt_ids, format_.encode(conversation));
   TRY_ASSIGN(const RequestId request, engine_.add_request(reply.prompt_ids, sampling_));
-  reply.answers.resize(1);
+  reply.expect(sampling_);
   DecodeMeter meter(engine_.model(), 1);
   while (engine_.has_work() && !interrupted()) {
     const std::vector<RequestOutput> outputs = engine_.step();

@@ -5,17 +5,27 @@
 namespace tinyvllm {
 namespace {
 
+template <class Token>
+void write_logprob(JsonWriter& json, const Token& token) {
+  json.begin_object().field("token_id", token.token);
+  json.field("logprob", static_cast<double>(token.logprob)).key("top").begin_array();
+  for (const TokenLogprob& other : token.top) {
+    json.begin_object().field("token_id", other.token);
+    json.field("logprob", static_cast<double>(other.logprob)).end_object();
+  }
+  json.end_array().end_object();
+}
+
 void write_logprobs(JsonWriter& json, const std::vector<SampledToken>& tokens) {
   json.key("logprobs").begin_array();
-  for (const SampledToken& token : tokens) {
-    json.begin_object().field("token_id", token.token);
-    json.field("logprob", static_cast<double>(token.logprob)).key("top").begin_array();
-    for (const TokenLogprob& other : token.top) {
-      json.begin_object().field("token_id", other.token);
-      json.field("logprob", static_cast<double>(other.logprob)).end_object();
-    }
-    json.end_array().end_object();
-  }
+  for (const SampledToken& token : tokens) write_logprob(json, token);
+  json.end_array();
+}
+
+// Nothing comes before the first token, so nothing says how likely it was.
+void write_prompt_logprobs(JsonWriter& json, const std::vector<ScoredToken>& tokens) {
+  json.key("prompt_logprobs").begin_array().null();
+  for (const ScoredToken& token : tokens) write_logprob(json, token);
   json.end_array();
 }
 
@@ -27,6 +37,17 @@ void write_answer(JsonWriter& json, const Answer& answer, bool with_logprobs) {
 }
 
 }  // namespace
+
+void Reply::expect(const SamplingParams& sampling) {
+  answers.resize(static_cast<size_t>(sampling.n));
+  with_logprobs = sampling.logprobs.has_value();
+  with_prompt_logprobs = sampling.prompt_logprobs.has_value();
+}
+
+double Reply::prefill_tok_s() const {
+  const double computed = static_cast<double>(prompt_ids.size()) - cached_tokens;
+  return prefill_s > 0 ? computed / prefill_s : 0;
+}
 
 size_t Reply::completion_tokens() const {
   size_t tokens = 0;
@@ -45,6 +66,9 @@ void Reply::add(const RequestOutput& news) {
   answer.tokens.insert(answer.tokens.end(), news.tokens.begin(), news.tokens.end());
   answer.finish = news.finish;
   if (news.answer != 0) return;
+  prompt_logprobs.insert(prompt_logprobs.end(), news.prompt_logprobs.begin(),
+                         news.prompt_logprobs.end());
+  prefill_s = news.timings.prefill_s;
   cached_tokens = news.cached_tokens;
   ttft_s = news.timings.ttft_s;
 }
@@ -61,6 +85,7 @@ void write_reply(JsonWriter& json, const Reply& reply) {
     json.end_array();
   }
   json.field("prompt_token_ids", reply.prompt_ids);
+  if (reply.with_prompt_logprobs) write_prompt_logprobs(json, reply.prompt_logprobs);
   json.key("usage").begin_object().field("prompt_tokens", reply.prompt_ids.size());
   json.field("completion_tokens", reply.completion_tokens());
   json.field("cached_tokens", reply.cached_tokens).end_object();

@@ -18,20 +18,23 @@ struct Answer {
 };
 
 struct Reply {
+  void expect(const SamplingParams& sampling);  // so many answers, with or without logprobs
+
   std::vector<int32_t> prompt_ids;
   std::vector<Answer> answers;  // as many as were asked for
   bool with_logprobs = false;
+  bool with_prompt_logprobs = false;
+  std::vector<ScoredToken> prompt_logprobs;  // of all but the first token
   int cached_tokens = 0;
   double load_s = 0;
   double ttft_s = 0;
+  double prefill_s = 0;
   double decode_tok_s = 0;  // of all answers together
   double gigabytes_per_s = 0;
   std::optional<double> limit_percent;
 
   size_t completion_tokens() const;
-  double prefill_tok_s() const {
-    return ttft_s > 0 ? static_cast<double>(prompt_ids.size()) / ttft_s : 0;
-  }
+  double prefill_tok_s() const;  // of what was not cached
   bool finished() const;
 
   void add(const RequestOutput& news);

@@ -108,8 +108,7 @@ class AnswerPrinter {
 // Steps the engine until the request is done or Ctrl-C.
 Status generate(LLMEngine& engine, const SamplingParams& sampling, bool print, Reply& reply) {
   TRY_ASSIGN(const RequestId request, engine.add_request(reply.prompt_ids, sampling));
-  reply.answers.resize(static_cast<size_t>(sampling.n));
-  reply.with_logprobs = sampling.logprobs.has_value();
+  reply.expect(sampling);
   std::optional<AnswerPrinter> printer;
   if (print) printer.emplace(reply.answers.size());
   DecodeMeter meter(engine.model(), sampling.n);

@@ -118,8 +118,7 @@ class BatchRun {
     TRY_ASSIGN(const BatchLine parsed, parse_batch_line(line.text, options_.defaults));
     Pending pending{index, print, {}, {}};
     TRY_ASSIGN(pending.reply.prompt_ids, options_.encode(parsed));
-    pending.reply.answers.resize(static_cast<size_t>(parsed.sampling.n));
-    pending.reply.with_logprobs = parsed.sampling.logprobs.has_value();
+    pending.reply.expect(parsed.sampling);
     TRY_ASSIGN(const RequestId id, engine_.add_request(pending.reply.prompt_ids, parsed.sampling));
     answers_pending_ += parsed.sampling.n;
     pending_.emplace(id, std::move(pending));

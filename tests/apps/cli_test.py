@@ -53,6 +53,16 @@ class Run(unittest.TestCase):
             self.assertEqual(len(entry["top"]), 3)
             self.assertEqual(entry["top"][0], {"token_id": entry["token_id"], "logprob": entry["logprob"]})
 
+    def test_json_has_the_prompts_logprobs_when_asked(self):
+        answer = json.loads(tinyvllm("run", "The capital of France is", "--raw", "-n", 1, "--prompt-logprobs", 1,
+                                     "--json").stdout)
+        self.assertIsNone(answer["prompt_logprobs"][0])
+        self.assertEqual([entry["token_id"] for entry in answer["prompt_logprobs"][1:]],
+                         answer["prompt_token_ids"][1:])
+        for entry in answer["prompt_logprobs"][1:]:
+            self.assertLessEqual(entry["logprob"], entry["top"][0]["logprob"])
+            self.assertLess(entry["logprob"], 0)
+
     def test_several_answers(self):
         flags = ["Name a colour", "-n", 8, "--n", 3, "--seed", 4]
         done = tinyvllm("run", *flags)
