@@ -1,6 +1,7 @@
 #include "apps/progress.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -33,15 +34,15 @@ void ProgressBar::update(std::string_view what, int64_t done, int64_t total) {
 
   const double part = std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0);
   const double elapsed = std::chrono::duration<double>(now - start_).count();
-  const double left = part > 0 ? elapsed / part - elapsed : 0;
+  const std::string left = part > 0 ? str_cat(std::lround(elapsed / part - elapsed)) : "?";
   const int filled = static_cast<int>(part * kBarWidth);
   std::string bar;
   for (int i = 0; i < kBarWidth; ++i) bar += i < filled ? "█" : "░";
   std::string tail = str_cat(" ", printable(what));
   const int fixed = static_cast<int>(title_.size()) + kBarWidth + 20;
   tail.resize(std::min(tail.size(), static_cast<size_t>(std::max(0, terminal_columns() - fixed))));
-  std::fprintf(stderr, "\r\033[K%s %s %3.0f%% %4.0f s left%s", title_.c_str(), bar.c_str(),
-               100 * part, left, tail.c_str());
+  std::fprintf(stderr, "\r\033[K%s %s %3.0f%% %4s s left%s", title_.c_str(), bar.c_str(),
+               100 * part, left.c_str(), tail.c_str());
   std::fflush(stderr);
 }
 

@@ -5,8 +5,7 @@
 namespace tinyvllm {
 namespace {
 
-template <class Token>
-void write_logprob(JsonWriter& json, const Token& token) {
+void write_logprob(JsonWriter& json, const SampledToken& token) {
   json.begin_object().field("token_id", token.token);
   json.field("logprob", static_cast<double>(token.logprob)).key("top").begin_array();
   for (const TokenLogprob& other : token.top) {
@@ -23,9 +22,9 @@ void write_logprobs(JsonWriter& json, const std::vector<SampledToken>& tokens) {
 }
 
 // Nothing comes before the first token, so nothing says how likely it was.
-void write_prompt_logprobs(JsonWriter& json, const std::vector<ScoredToken>& tokens) {
+void write_prompt_logprobs(JsonWriter& json, const std::vector<SampledToken>& tokens) {
   json.key("prompt_logprobs").begin_array().null();
-  for (const ScoredToken& token : tokens) write_logprob(json, token);
+  for (const SampledToken& token : tokens) write_logprob(json, token);
   json.end_array();
 }
 

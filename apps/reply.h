@@ -24,7 +24,7 @@ struct Reply {
   std::vector<Answer> answers;  // as many as were asked for
   bool with_logprobs = false;
   bool with_prompt_logprobs = false;
-  std::vector<ScoredToken> prompt_logprobs;  // of all but the first token
+  std::vector<SampledToken> prompt_logprobs;  // of all but the first token
   int cached_tokens = 0;
   double load_s = 0;
   double ttft_s = 0;

@@ -1,5 +1,6 @@
 #include "apps/run_batch.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <unistd.h>
@@ -43,6 +44,8 @@ Status check_kept(const std::string& prompts, const BatchOutput& output,
   }
 }
 
+constexpr int64_t kWhole = 1000;
+
 class BatchRun {
  public:
   BatchRun(LLMEngine& engine, BatchFiles& files, const BatchOptions& options)
@@ -53,7 +56,8 @@ class BatchRun {
       TRY(fill());
       if (pending_.empty() || interrupted()) break;
       for (const RequestOutput& news : engine_.step()) TRY(receive(news));
-      progress_.update(str_cat(static_cast<int64_t>(rate()), " tok/s"), done_, files_.prompts_left);
+      progress_.update(str_cat(static_cast<int64_t>(rate()), " tok/s"), progress(),
+                       kWhole * files_.prompts_left);
     }
     progress_.clear();
     return Status();
@@ -87,9 +91,20 @@ class BatchRun {
   struct Pending {
     int64_t index = 0;
     std::string print;
+    int64_t most_tokens = 1;  // of all its answers together
     Reply reply;
     Timings timings;
   };
+
+  // In parts of a prompt: those in the works count by how much of their answer is there.
+  int64_t progress() const {
+    int64_t parts = kWhole * done_;
+    for (const auto& [id, pending] : pending_) {
+      const auto tokens = static_cast<int64_t>(pending.reply.completion_tokens());
+      parts += std::min(kWhole - 1, kWhole * tokens / pending.most_tokens);
+    }
+    return parts;
+  }
 
   double rate() const { return static_cast<double>(tokens_) / clock_.seconds(); }
 
@@ -116,13 +131,17 @@ class BatchRun {
       return error("the line is longer than ", human_bytes(LineReader::kLongestLine));
     }
     TRY_ASSIGN(const BatchLine parsed, parse_batch_line(line.text, options_.defaults));
-    Pending pending{index, print, {}, {}};
+    Pending pending{index, print, most_tokens(parsed.sampling), {}, {}};
     TRY_ASSIGN(pending.reply.prompt_ids, options_.encode(parsed));
     pending.reply.expect(parsed.sampling);
     TRY_ASSIGN(const RequestId id, engine_.add_request(pending.reply.prompt_ids, parsed.sampling));
     answers_pending_ += parsed.sampling.n;
     pending_.emplace(id, std::move(pending));
     return Status();
+  }
+
+  int64_t most_tokens(const SamplingParams& sampling) const {
+    return int64_t{std::min(sampling.max_tokens, engine_.max_model_len())} * sampling.n;
   }
 
   Status receive(const RequestOutput& news) {
