@@ -12,7 +12,8 @@ void layer_norm(const float* x, const float* w, const float* b, float eps, int64
 void quantize_q8(const float* x, int64_t n, void* to);
 void quantize_q8_wide(const float* x, int64_t n, void* to);
 void quantize_q8_k(const float* x, int64_t n, void* to);
-LinearKernel linear_interleaved(DType weights);
+LinearKernel linear_interleaved_32(DType weights);
+LinearKernel linear_interleaved_256(DType weights);
 LinearKernel linear_rows(DType weights);
 void silu_gate(const float* g, const float* u, int64_t n, float* y);
 void gelu_gate(const float* g, const float* u, int64_t n, float* y);

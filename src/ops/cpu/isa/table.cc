@@ -4,8 +4,9 @@ namespace tinyvllm::ops::cpu::TINYVLLM_ISA {
 namespace {
 
 LinearKernel linear(DType weights) {
-  const LinearKernel interleaved = linear_interleaved(weights);
-  return interleaved != nullptr ? interleaved : linear_rows(weights);
+  if (const LinearKernel kernel = linear_rows(weights)) return kernel;
+  if (const LinearKernel kernel = linear_interleaved_32(weights)) return kernel;
+  return linear_interleaved_256(weights);
 }
 
 }  // namespace
