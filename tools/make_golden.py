@@ -37,6 +37,9 @@ LLAMA = dict(hidden_size=28, intermediate_size=36, num_hidden_layers=2, num_atte
              head_dim=10, rms_norm_eps=1e-5, tie_word_embeddings=False)
 QWEN2 = dict(hidden_size=30, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1,
              rms_norm_eps=1e-6, tie_word_embeddings=True)
+QWEN3MOE = dict(hidden_size=28, intermediate_size=40, moe_intermediate_size=12, num_experts=5, num_experts_per_tok=3,
+                num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1, head_dim=12, rms_norm_eps=1e-6,
+                tie_word_embeddings=False, rope_parameters={"rope_type": "default", "rope_theta": 10000.0})
 PHI3 = dict(hidden_size=32, intermediate_size=28, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
             rms_norm_eps=1e-5, tie_word_embeddings=False)
 
@@ -59,6 +62,8 @@ CASES = {
     "mistral": Case("Mistral", dict(LLAMA, sliding_window=7,
                                     rope_parameters={"rope_type": "default", "rope_theta": 10000.0}),
                     weights_of="llama"),
+    "llama_bias": Case("Llama", dict(LLAMA, attention_bias=True, mlp_bias=True,
+                                     rope_parameters={"rope_type": "default", "rope_theta": 10000.0})),
     "qwen2": Case("Qwen2", dict(QWEN2, rope_parameters={"rope_type": "default", "rope_theta": 1000.0})),
     "qwen2_yarn": Case("Qwen2", dict(QWEN2, rope_parameters={
         "rope_type": "yarn", "rope_theta": 30.0, "factor": 4.0, "beta_fast": 4.0, "beta_slow": 0.5,
@@ -66,16 +71,20 @@ CASES = {
     "qwen3": Case("Qwen3", dict(hidden_size=28, intermediate_size=36, num_hidden_layers=2, num_attention_heads=4,
                                 num_key_value_heads=2, head_dim=14, rms_norm_eps=1e-6, tie_word_embeddings=True,
                                 rope_parameters={"rope_type": "default", "rope_theta": 10000.0})),
-    "qwen3moe": Case("Qwen3Moe", dict(
-        hidden_size=28, intermediate_size=40, moe_intermediate_size=12, num_experts=5, num_experts_per_tok=3,
-        norm_topk_prob=True, num_hidden_layers=2, num_attention_heads=3, num_key_value_heads=1, head_dim=12,
-        rms_norm_eps=1e-6, tie_word_embeddings=False, rope_parameters={"rope_type": "default",
-                                                                       "rope_theta": 10000.0})),
+    "qwen3moe": Case("Qwen3Moe", dict(QWEN3MOE, norm_topk_prob=True)),
+    "qwen3moe_plain": Case("Qwen3Moe", dict(QWEN3MOE, norm_topk_prob=False), weights_of="qwen3moe"),
     "gemma3": Case("Gemma3", dict(
         hidden_size=28, intermediate_size=20, num_hidden_layers=4, num_attention_heads=2, num_key_value_heads=1,
         head_dim=12, rms_norm_eps=1e-6, query_pre_attn_scalar=12, sliding_window=7, sliding_window_pattern=3,
         layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"],
         rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 1000.0, "factor": 2.0},
+                         "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}})),
+    # GGUF files do not say what queries are scaled by: with 62 layers it is not the head size.
+    "gemma3_deep": Case("Gemma3", dict(
+        hidden_size=8, intermediate_size=6, num_hidden_layers=62, num_attention_heads=2, num_key_value_heads=1,
+        head_dim=6, rms_norm_eps=1e-6, query_pre_attn_scalar=4, sliding_window=7, sliding_window_pattern=3,
+        layer_types=["full_attention" if i % 3 == 2 else "sliding_attention" for i in range(62)],
+        rope_parameters={"full_attention": {"rope_type": "default", "rope_theta": 1000.0},
                          "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}})),
     "olmo2": Case("Olmo2", dict(hidden_size=30, intermediate_size=36, num_hidden_layers=2, num_attention_heads=3,
                                 num_key_value_heads=1, rms_norm_eps=1e-6, tie_word_embeddings=False,
@@ -106,6 +115,8 @@ def random_weights(model, seed):
         else:
             values = torch.rand(parameter.shape, generator=generator) + 0.5
             if type(model).__name__.startswith("Gemma"):
+                # Many layers that each change much would amplify the rounding of float32.
+                values *= 0.2 if model.config.num_hidden_layers > 10 and ".post_" in name else 1
                 values -= 1  # stored as the difference from 1
         parameter.data.copy_(values)
 
@@ -254,6 +265,8 @@ def save_gguf(kind, config, tensors, path):
         writer.add_expert_count(config["num_local_experts"])
         writer.add_expert_used_count(config["num_experts_per_tok"])
         writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
+        if not config["norm_topk_prob"]:
+            writer.add_expert_weights_norm(False)
     if kind in ("Gemma3", "Mistral"):
         writer.add_sliding_window(config["sliding_window"])
     if kind == "Gemma3":

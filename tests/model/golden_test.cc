@@ -16,9 +16,10 @@ constexpr float kTolerance = 2e-4f;
 // The longest prompt that fits phi3's original length; longer ones run on the long factors.
 constexpr size_t kPhi3Original = 24;
 
-const std::vector<std::string> kCases = {"gemma3",     "llama", "llama_linear", "llama_llama3",
-                                         "mistral",    "olmo2", "phi3",         "qwen2",
-                                         "qwen2_yarn", "qwen3", "qwen3moe"};
+const std::vector<std::string> kCases = {
+    "gemma3",       "gemma3_deep", "llama",    "llama_bias",    "llama_linear",
+    "llama_llama3", "mistral",     "olmo2",    "phi3",          "qwen2",
+    "qwen2_yarn",   "qwen3",       "qwen3moe", "qwen3moe_plain"};
 
 enum class Form { kGguf, kFolder, kFolderV4 };
 constexpr const char* kFormNames[] = {"gguf", "folder", "folder_v4"};
