@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 
 #include "text/json.h"
 
@@ -12,6 +13,7 @@ using NamedToken = ChatTemplate::NamedToken;
 
 constexpr std::array<const char*, 7> kTokenNames = {
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"};
+constexpr char kAdditional[] = "additional_special_tokens";
 
 void set_token(std::vector<NamedToken>& tokens, std::string_view name, std::string_view text) {
   for (NamedToken& token : tokens) {
@@ -30,10 +32,27 @@ void read_token(const Json& value, std::string_view name, std::vector<NamedToken
   if (text.ok()) set_token(tokens, name, text.value());
 }
 
+// "additional_special_tokens": ["<a>", {"content": "<b>", …}]
+Status read_additional(const Json& config, std::vector<NamedToken>& tokens) {
+  const auto value = config.find(kAdditional);
+  if (!value.has_value() || value->kind() != Json::Kind::kArray) return Status();
+  std::vector<NamedToken> items;
+  TRY(value->for_each_item([&](size_t index, const Json& item) {
+    read_token(item, std::to_string(index), items);
+    return Status();
+  }));
+  if (items.empty()) return Status();
+  std::erase_if(tokens, [](const NamedToken& token) { return token.name == kAdditional; });
+  NamedToken& all = tokens.emplace_back(NamedToken{kAdditional, ""});
+  for (NamedToken& item : items) all.list.push_back(std::move(item.text));
+  return Status();
+}
+
 Status read_tokens(const Json& config, std::vector<NamedToken>& tokens) {
   for (const char* name : kTokenNames) {
     if (const auto value = config.find(name)) read_token(*value, name, tokens);
   }
+  TRY(read_additional(config, tokens));
   const auto extra = config.find("extra_special_tokens");
   if (!extra.has_value() || extra->kind() != Json::Kind::kObject) return Status();
   return extra->for_each_field([&](std::string_view name, const Json& value) {

@@ -37,6 +37,15 @@ void trust_roles(Heap& heap, const Value* messages) {
   }
 }
 
+Value token_value(Heap& heap, const ChatTemplate::NamedToken& token) {
+  if (token.list.empty()) return new_text(heap, token.text, Origin::kTemplate);
+  std::vector<Value> items;
+  for (const std::string& text : token.list) {
+    items.push_back(new_text(heap, text, Origin::kTemplate));
+  }
+  return new_list(heap, items);
+}
+
 std::tm local_time() {
   const std::time_t now = std::time(nullptr);
   std::tm time{};
@@ -148,7 +157,7 @@ Result<ChatPrompt> ChatTemplate::render(const ChatInput& input) const {
   Heap heap(kNoLimit);
   Dict variables;
   for (const NamedToken& token : programs_->tokens) {
-    variables.set(heap, new_text(heap, token.name), new_text(heap, token.text, Origin::kTemplate));
+    variables.set(heap, new_text(heap, token.name), token_value(heap, token));
   }
   const Dict& given = *input.variables_->values;
   for (const Dict::Entry& entry : given) variables.set(heap, entry.key, entry.value);

@@ -57,6 +57,7 @@ class ChatTemplate {
   struct NamedToken {
     std::string name;
     std::string text;
+    std::vector<std::string> list = {};  // instead of the text: additional_special_tokens
   };
 
   // Errors name the line and column of the template.

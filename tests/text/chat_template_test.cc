@@ -92,12 +92,14 @@ TEST(ChatFormat, ComesFromWhateverTheModelCarries) {
   folder.tokenizer_config_json =
       R"({"bos_token": "<b>", "eos_token": {"content": "<e>"}, "pad_token": null,
           "model_max_length": 1000000000000000019884624838656,
+          "additional_special_tokens": ["<x>", {"content": "<y>"}],
+          "extra_special_tokens": {"image_token": "<i>"},
           "chat_template": [{"name": "default", "template": "plain {{ bos_token }}{{ eos_token }}"},
                             {"name": "tool_use", "template": "tools"}]})";
   EXPECT_EQ(text_of(folder, "{}"), "plain <b><e>");
   EXPECT_EQ(text_of(folder, R"({"tools": [{}]})"), "tools");
-  folder.chat_template = "file {{ bos_token }}";
-  EXPECT_EQ(text_of(folder, "{}"), "file <b>");
+  folder.chat_template = "file {{ bos_token }}{{ additional_special_tokens[1] }}{{ image_token }}";
+  EXPECT_EQ(text_of(folder, R"({"tools": [{}]})"), "file <b><y><i>");
 
   EXPECT_NE(text_of({}, "{}").find("carry none"), std::string::npos);
   folder.tokenizer_config_json = "{";
