@@ -1,5 +1,6 @@
-// Hashing for the tables on the encoding path: short keys, no adversary worth a stronger function
-// (a hostile vocabulary can only slow its own lookups, and probing is bounded by the table).
+// Hashing for the tables on the encoding path: short keys, and a seed that is another in every
+// process, so that no file can be written whose strings collide. What a table finds never hangs on
+// the seed.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,9 @@ inline uint64_t mix_bits(uint64_t a, uint64_t b) {
 inline constexpr uint64_t kHashKey0 = 0x9E3779B97F4A7C15u;  // odd constants with evenly spread bits
 inline constexpr uint64_t kHashKey1 = 0xD6E8FEB86659FD93u;
 
-inline uint64_t hash_number(uint64_t value) { return mix_bits(value ^ kHashKey1, kHashKey0); }
+extern const uint64_t kHashSeed;
+
+inline uint64_t hash_number(uint64_t value) { return mix_bits(value ^ kHashSeed, kHashKey0); }
 
 template <class Word>
 uint64_t load_word(const char* at) {
@@ -40,7 +43,7 @@ inline uint64_t load_short(std::string_view text) {
 }
 
 inline uint64_t hash_bytes(std::string_view text) {
-  uint64_t hash = text.size() * kHashKey1;
+  uint64_t hash = kHashSeed ^ text.size() * kHashKey1;
   for (; text.size() > 8; text.remove_prefix(8)) {
     hash = mix_bits(hash ^ load_word<uint64_t>(text.data()), kHashKey0);
   }
