@@ -1,14 +1,17 @@
 """tinyvllm as others use it: installed into an empty folder, found by CMake, and run by both examples.
 
-    install_check.py BUILD_FOLDER EXAMPLES_FOLDER MODEL CXX_COMPILER
+    install_check.py BUILD_FOLDER EXAMPLES_FOLDER CXX_COMPILER
 """
+import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
-BUILD, EXAMPLES, MODEL, COMPILER = sys.argv[1:]
+BUILD, EXAMPLES, COMPILER = sys.argv[1:]
+CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+MODEL = pathlib.Path(CACHE) / "tinyvllm/models/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def run(*command):

@@ -17,6 +17,7 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
 }
 
 Status Runtime::lease(size_t bytes, const std::string& what) {
+  const std::scoped_lock lock(lease_mutex_);
   if (bytes > memory_budget_ - leased_) {
     return error(what, " needs ", human_bytes(static_cast<double>(bytes)), ", but only ",
                  human_bytes(static_cast<double>(memory_budget_ - leased_)), " of ",
@@ -24,6 +25,11 @@ Status Runtime::lease(size_t bytes, const std::string& what) {
   }
   leased_ += bytes;
   return Status();
+}
+
+void Runtime::give_back(size_t bytes) {
+  const std::scoped_lock lock(lease_mutex_);
+  leased_ -= bytes;
 }
 
 }  // namespace tinyvllm

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/result.h"
@@ -22,18 +23,23 @@ class Runtime {
   Device& device() { return *devices_.front(); }
   ThreadPool& pool() { return pool_; }
 
+  // The pool runs one loop at a time: an engine that computes holds this, a step or a load long.
+  std::mutex& turn() { return turn_; }
+
   // Memory leased to engines: `lease` fails with both numbers when the budget does not have it.
   size_t memory_budget() const { return memory_budget_; }
   Status lease(size_t bytes, const std::string& what);
-  void give_back(size_t bytes) { leased_ -= bytes; }
+  void give_back(size_t bytes);
 
  private:
   explicit Runtime(int threads) : pool_(threads) {}
 
   ThreadPool pool_;
+  std::mutex turn_;
   std::vector<std::unique_ptr<Device>> devices_;
   size_t memory_budget_ = 0;
-  size_t leased_ = 0;
+  std::mutex lease_mutex_;
+  size_t leased_ = 0;  // under it
 };
 
 }  // namespace tinyvllm

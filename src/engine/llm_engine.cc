@@ -40,6 +40,7 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
                                                    const EngineOptions& options) {
   TRY(check_options(options));
   std::unique_ptr<LLMEngine> engine(new LLMEngine());
+  const std::scoped_lock turn(runtime.turn());
   TRY_ASSIGN(const DType cache, kv_cache_dtype(options.kv_cache_dtype));
   TRY_ASSIGN(engine->files_, open_files(runtime, path, options));
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));

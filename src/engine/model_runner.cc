@@ -150,6 +150,7 @@ void ModelRunner::find_fault(ExecContext& ctx, const StepPlan& plan, const Batch
 
 Ticket ModelRunner::submit(const StepPlan& plan) {
   CHECK(!plan.empty()) << "a step without sequences";
+  const std::scoped_lock turn(runtime_.turn());
   const Batch batch = builder_.build(plan, sampled_);
   const ArenaScope scope(arena_);
   ExecContext ctx{runtime_.device(), runtime_.pool(), arena_, kv_};

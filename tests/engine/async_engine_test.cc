@@ -32,8 +32,12 @@ class Async : public testing::Test {
     std::promise<void> done;
   };
   Result<RequestId> submit(const Prompt& prompt, SamplingParams sampling, Collected& into) {
+    return submit(*engine_, prompt, std::move(sampling), into);
+  }
+  static Result<RequestId> submit(AsyncEngine& engine, const Prompt& prompt,
+                                  SamplingParams sampling, Collected& into) {
     const auto answers = static_cast<size_t>(sampling.n);
-    return engine_->submit(prompt, std::move(sampling), {}, [&into, answers](RequestOutput&& news) {
+    return engine.submit(prompt, std::move(sampling), {}, [&into, answers](RequestOutput&& news) {
       RequestOutput& answer = into.answers[news.answer];
       EXPECT_EQ(answer.finish, FinishReason::kNone) << "nothing comes after the last output";
       append(answer, std::move(news));
@@ -143,6 +147,29 @@ TEST_F(Async, ShutdownDrainsOrAborts) {
     Collected late;
     EXPECT_FALSE(submit(tiny_prompt(1, 5), params(1, 5), late).ok());
   }
+}
+
+TEST_F(Async, TwoEnginesTakeTurns) {
+  const auto other = std::make_unique<AsyncEngine>(load_tiny(*runtime_, tiny_options(), "qwen3"));
+  std::map<AsyncEngine*, std::vector<int32_t>> expected;
+  for (AsyncEngine* engine : {engine_.get(), other.get()}) {
+    Collected alone;
+    ASSERT_TRUE(submit(*engine, tiny_prompt(1, 60), params(3, 30), alone).ok());
+    alone.done.get_future().wait();
+    expected[engine] = token_ids(alone.answers.at(0));
+  }
+  std::vector<std::thread> threads;
+  for (AsyncEngine* engine : {engine_.get(), other.get()}) {
+    threads.emplace_back([&, engine] {
+      for (int i = 0; i < 10; ++i) {
+        Collected got;
+        ASSERT_TRUE(submit(*engine, tiny_prompt(1, 60), params(3, 30), got).ok());
+        got.done.get_future().wait();
+        EXPECT_EQ(token_ids(got.answers.at(0)), expected.at(engine));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(Async, WhatCannotBeIsRefusedAtOnce) {

@@ -257,6 +257,28 @@ TEST_P(Determinism, AfterAPreemption) {
   }
 }
 
+// All settings with all: `make test-long` asks for this one.
+TEST_P(Determinism, DISABLED_EverythingAtOnce) {
+  learn();
+  uint64_t seed = 100;
+  for (const int chunk : {1, 7, 16, 64, 4096}) {
+    for (const int block : {8, 16, 32}) {
+      for (const int threads : {1, 2}) {
+        for (const int depth : {0, 1}) {
+          expect_same({.name = str_cat("chunks of ", chunk, ", blocks of ", block, ", ", threads,
+                                       " threads, depth ", depth),
+                       .chunk = chunk,
+                       .block_size = block,
+                       .threads = threads,
+                       .depth = depth,
+                       .others = 31},
+                      ++seed);
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Determinism,
                          testing::Values("gemma3", "llama", "llama_linear", "llama_llama3",
                                          "mistral", "olmo2", "phi3", "qwen2", "qwen2_yarn", "qwen3",
