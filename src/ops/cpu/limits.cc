@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <fstream>
+#include <sched.h>
 #include <thread>
+#include <vector>
 
 #include "base/stopwatch.h"
 #include "ops/cpu/kernel_table.h"
@@ -14,17 +17,17 @@ namespace {
 // The buffer is far larger than any cache, so every piece of it comes from memory each time; pieces
 // are short, so that some are read while nothing else runs.
 constexpr size_t kBufferBytes = size_t{1} << 30;
-constexpr int64_t kPieceBytes = int64_t{1} << 27;
+constexpr int64_t kPieceBytes = int64_t{1} << 25;
 constexpr int64_t kPieces = static_cast<int64_t>(kBufferBytes) / kPieceBytes;
-constexpr int64_t kTaskBytes = int64_t{1} << 20;
-constexpr int64_t kRounds = 400'000;  // about 1 ms of FMAs
+constexpr int64_t kTaskBytes = int64_t{1} << 19;
+constexpr int64_t kRounds = 100'000;  // a third of a millisecond of FMAs
 
 // Filling the buffer takes a tenth of a second, or a second where memory is in small pieces;
 // reading gets what then is left.
-constexpr double kReadAndFillSeconds = 0.65;
+constexpr double kReadAndFillSeconds = 0.6;
 constexpr double kLeastReadSeconds = 0.15;
-constexpr double kComputeSeconds = 0.1;
-constexpr double kPatience = 0.02;
+constexpr double kComputeSeconds = 0.08;
+constexpr double kPatience = 0.05;
 
 // The least disturbed of the runs that fit the time; at least two, because the first also wakes
 // threads. `run` gives its seconds.
@@ -36,44 +39,97 @@ double best_seconds(double budget, Run&& run) {
   return best;
 }
 
-// Seconds in which every thread did `work` once, all at the same time. They wait for each other: a
-// pool gives the share of a late thread to another one, and that would measure one core twice.
+// How often a second all threads together do `work`: the sum of their best. Cores multiply each for
+// themselves, so their best moments need not be the same ones.
 template <class Work>
-double all_at_once(ThreadPool& pool, Work&& work) {
-  const Stopwatch clock;
-  std::atomic<int> arrived{0};
-  std::atomic<double> begin{1e30};
-  std::atomic<double> end{0};
-  pool.parallel_for(pool.size(), [&](int64_t, int) {
-    arrived += 1;
-    while (arrived < pool.size() && clock.seconds() < kPatience) std::this_thread::yield();
-    const double began = clock.seconds();
-    work();
-    const double ended = clock.seconds();
-    for (double seen = begin; began < seen && !begin.compare_exchange_weak(seen, began);) {
-    }
-    for (double seen = end; ended > seen && !end.compare_exchange_weak(seen, ended);) {
-    }
+double best_rate(ThreadPool& pool, Work&& work) {
+  std::vector<double> seconds(static_cast<size_t>(pool.size()));
+  pool.parallel_for(pool.size(), [&](int64_t task, int) {
+    seconds[static_cast<size_t>(task)] = best_seconds(kComputeSeconds, [&](int) {
+      const Stopwatch run;
+      work();
+      return run.seconds();
+    });
   });
-  return end - begin;
+  double rate = 0;
+  for (const double best : seconds) rate += 1 / best;
+  return rate;
 }
+
+// One CPU number for each physical core that this process may use.
+std::vector<int> physical_cpus() {
+  cpu_set_t allowed;
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    int first_sibling = cpu;
+    std::ifstream file(
+        str_cat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"));
+    file >> first_sibling;
+    if (!file || first_sibling == cpu) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+// Each thread on a core of its own, for as long as this lives. On a busy machine the kernel may
+// leave two of them on one core throughout, and then half of the machine would be measured.
+class Pinned {
+ public:
+  explicit Pinned(ThreadPool& pool) : pool_(pool), before_(static_cast<size_t>(pool.size())) {
+    const std::vector<int> cpus = physical_cpus();
+    if (cpus.empty()) return;
+    for_each_thread([&](size_t thread) {
+      sched_getaffinity(0, sizeof before_[thread], &before_[thread]);
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpus[thread % cpus.size()], &one);
+      sched_setaffinity(0, sizeof one, &one);
+    });
+  }
+  ~Pinned() {
+    for_each_thread([&](size_t thread) {
+      if (CPU_COUNT(&before_[thread]) == 0) return;
+      sched_setaffinity(0, sizeof before_[thread], &before_[thread]);
+    });
+  }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  // Until every thread has come by: a late one's task is otherwise done by another.
+  template <class Work>
+  void for_each_thread(Work&& work) {
+    std::vector<std::atomic<bool>> seen(static_cast<size_t>(pool_.size()));
+    const Stopwatch clock;
+    const auto all_seen = [&] {
+      return std::all_of(seen.begin(), seen.end(), [](const auto& s) { return s.load(); });
+    };
+    while (!all_seen() && clock.seconds() < kPatience) {
+      pool_.parallel_for(pool_.size(), [&](int64_t, int thread) {
+        if (!seen[static_cast<size_t>(thread)].exchange(true)) work(static_cast<size_t>(thread));
+        while (!all_seen() && clock.seconds() < kPatience) std::this_thread::yield();
+      });
+    }
+  }
+
+  ThreadPool& pool_;
+  std::vector<cpu_set_t> before_;  // zero until read
+};
 
 }  // namespace
 
 Result<MachineLimits> measure_limits(Device& device, ThreadPool& pool) {
   const Stopwatch clock;
   const Kernels& k = kernels(device);
+  const Pinned pinned(pool);
   std::atomic<int64_t> sink{0};  // results go somewhere, so that loops are not dropped
   MachineLimits limits;
-  const double work = static_cast<double>(kRounds) * pool.size();
-  limits.flops_per_s = 192 * work / best_seconds(kComputeSeconds, [&](int) {
-                         return all_at_once(pool, [&] {
-                           sink += static_cast<int64_t>(k.multiply_add(kRounds, 1e-3f));
-                         });
+  limits.flops_per_s = 192.0 * kRounds * best_rate(pool, [&] {
+                         sink += static_cast<int64_t>(k.multiply_add(kRounds, 1e-3f));
                        });
-  limits.int8_ops_per_s = 512 * work / best_seconds(kComputeSeconds, [&](int) {
-                            return all_at_once(pool, [&] { sink += k.multiply_bytes(kRounds, 3); });
-                          });
+  limits.int8_ops_per_s =
+      512.0 * kRounds * best_rate(pool, [&] { sink += k.multiply_bytes(kRounds, 3); });
 
   if (device.available_memory() < 2 * kBufferBytes) {
     return error("measuring the memory's speed takes 1 GiB, and only ",
