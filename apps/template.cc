@@ -47,12 +47,17 @@ Status render(const TemplateFlags& flags) {
     TRY_ASSIGN(const ChatInput input, read_conversation());
     TRY_ASSIGN(prompt, compiled.render(input));
   } else {
-    TRY_ASSIGN(const OpenedTokenizer opened, open_tokenizer(flags.source));
+    TRY_ASSIGN(const std::string path, resolve_model(flags.source));
+    TRY_ASSIGN(const std::unique_ptr<ModelFiles> files, ModelFiles::open_tokenizer(path));
     TRY_ASSIGN(const ChatTemplate compiled,
-               open_chat_template(opened.files->tokenizer(), flags.chat_template));
+               open_chat_template(files->tokenizer(), flags.chat_template));
     TRY_ASSIGN(const ChatInput input, read_conversation());
     TRY_ASSIGN(prompt, compiled.render(input));
-    if (flags.json) ids = ChatEncoder(*opened.tokenizer, compiled).encode(prompt);
+    if (flags
+            .json) {  // text alone needs no tokenizer, and one that is not supported is no obstacle
+      TRY_ASSIGN(const std::unique_ptr<Tokenizer> tokenizer, Tokenizer::create(files->tokenizer()));
+      ids = ChatEncoder(*tokenizer, compiled).encode(prompt);
+    }
   }
   if (flags.json) {
     print_json(prompt, ids);

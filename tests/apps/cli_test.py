@@ -173,6 +173,13 @@ class Template(unittest.TestCase):
         self.assertTrue(done.stdout.endswith("<|im_start|>user\nHi\n<|im_end|>\n"), done.stdout)
         self.assertEqual(done.stderr, "")
 
+    def test_text_needs_no_tokenizer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "chat_template.jinja").write_text("{{ bos_token }}{{ messages[0].content }}")
+            pathlib.Path(folder, "tokenizer_config.json").write_text('{"bos_token": "<s>"}')
+            done = tinyvllm("template", folder, stdin=None, input=self.TALK)
+            self.assertEqual((done.stdout, done.stderr), ("<s>Hi\n", ""))
+
     def test_says_what_is_wrong_and_where(self):
         for source, words in [("a\n  {% if %}", "line 2, column 9"), ("{{ raise_exception('no tools') }}", "no tools"),
                               ("\n{{ messages[0].text.x }}", "line 2, column 4, at 'messages[0].text.x'"), ("{{ who() }}", "who")]:
