@@ -176,7 +176,7 @@ Status bench_engine(const EngineBenchFlags& flags) {
   EngineOptions options = flags.engine;
   options.max_model_len = std::max(16, flags.prompt + flags.decode);
   options.max_num_seqs = flags.batch;  // a cache for these and no more: all of it is soon in use
-  TRY_ASSIGN(std::unique_ptr<LLMEngine> loaded, LLMEngine::load(*runtime, path, options));
+  TRY_ASSIGN(std::unique_ptr<LLMEngine> loaded, load_engine(*runtime, path, options));
   AsyncEngine engine(std::move(loaded));
   const int threads = runtime->pool().size();
 

@@ -158,7 +158,7 @@ Status bench_model(const ModelFlags& flags) {
   options.max_model_len = longest;
   options.max_num_seqs = *std::max_element(flags.batches.begin(), flags.batches.end());
   options.enable_prefix_caching = false;
-  TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, LLMEngine::load(*runtime, path, options));
+  TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, options));
 
   double read_bytes_per_s = 0;
   if (!flags.no_limits) {

@@ -79,8 +79,7 @@ Status chat(const ChatCommandFlags& flags) {
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   watch_interrupts(/*second_kills=*/false);
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.threads));
-  TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine,
-             LLMEngine::load(*runtime, path, flags.engine));
+  TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, flags.engine));
   TRY_ASSIGN(const SamplingParams sampling, sampling_params(*engine, flags.sampling, kTemperature));
   TRY_ASSIGN(const ChatFormatter format, ChatFormatter::open(*engine, flags.chat.chat_template));
   ChatSession session(*engine, format, sampling, flags.model, flags.chat.system);

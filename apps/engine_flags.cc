@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "apps/command.h"
+#include "apps/progress.h"
 #include "model/convert/presets.h"
 
 namespace tinyvllm {
@@ -68,6 +69,15 @@ void add_engine_flags(CLI::App& command, EngineOptions& options) {
 Result<std::string> resolve_model(const std::string& name, const EngineOptions& options) {
   if (options.load_format == "dummy") return name;
   return resolve_model(name);
+}
+
+Result<std::unique_ptr<LLMEngine>> load_engine(Runtime& runtime, const std::string& path,
+                                               EngineOptions options) {
+  ProgressBar bar("loading");
+  options.load_progress = [&](std::string_view tensor, int64_t done, int64_t total) {
+    bar.update(tensor, done, total);
+  };
+  return LLMEngine::load(runtime, path, options);
 }
 
 }  // namespace tinyvllm

@@ -1,10 +1,11 @@
 // The flags of every command that runs a model: how it is loaded, its context and its KV cache.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "base/result.h"
-#include "engine/engine_core.h"
+#include "engine/llm_engine.h"
 
 namespace CLI {
 class App;
@@ -19,5 +20,9 @@ Result<std::string> resolve_model(const std::string& name, const EngineOptions& 
 
 // --max-model-len, --block-size, --kv-cache-dtype, … and the two above.
 void add_engine_flags(CLI::App& command, EngineOptions& options);
+
+// The engine, with a progress bar on a terminal while it loads.
+Result<std::unique_ptr<LLMEngine>> load_engine(Runtime& runtime, const std::string& path,
+                                               EngineOptions options);
 
 }  // namespace tinyvllm

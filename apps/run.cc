@@ -173,8 +173,7 @@ Status run_prompts(const RunFlags& flags) {
   TRY_ASSIGN(BatchFiles files,
              open_batch(flags.prompts, flags.output, batch_settings(flags, path)));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
-  TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine,
-             LLMEngine::load(*runtime, path, flags.engine));
+  TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, flags.engine));
   BatchOptions options;
   TRY_ASSIGN(options.defaults, sampling_params(*engine, flags.sampling, 0));
   options.max_num_seqs = flags.engine.max_num_seqs;
@@ -204,8 +203,7 @@ Status run_prompt(const RunFlags& flags) {
   if (flags.prompt.empty()) return error("the prompt is empty");
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
-  TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine,
-             LLMEngine::load(*runtime, path, flags.engine));
+  TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, flags.engine));
   TRY_ASSIGN(const SamplingParams sampling, sampling_params(*engine, flags.sampling, 0));
   Reply reply;
   reply.load_s = clock.seconds();

@@ -3,9 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 
 namespace tinyvllm {
+
+// Called while weights are loaded: the tensor at hand, and bytes done of all.
+using LoadProgress = std::function<void(std::string_view tensor, int64_t done, int64_t total)>;
 
 struct EngineOptions {
   // "dummy": random weights in the shapes that a preset or a config.json gives, of type `dtype`.
@@ -19,6 +24,7 @@ struct EngineOptions {
   std::string kv_cache_dtype = "f16";  // or f32, or int8
   bool enable_prefix_caching = true;
   int depth = 0;  // steps submitted ahead
+  LoadProgress load_progress = nullptr;
 };
 
 struct PrefixStats {

@@ -46,7 +46,7 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
   engine->open_chat_template();
   TRY_ASSIGN(engine->model_, load_model(*engine->files_, runtime.device(), runtime.pool(),
-                                        {options.max_model_len, cache}));
+                                        {options.max_model_len, cache, options.load_progress}));
   TRY(engine->make_cache(runtime, options));
   return engine;
 }

@@ -52,6 +52,8 @@ Result<WeightBinder::Source> WeightBinder::take(const std::string& source, const
   if (const auto row = ops::find_not_finite(pool_, view)) {
     return error("tensor '", printable(source), "' holds NaN or infinity in row ", *row);
   }
+  loaded_bytes_ += static_cast<int64_t>(view.bytes());
+  if (progress_) progress_(source, loaded_bytes_, static_cast<int64_t>(files_.file_bytes()));
   return Source{source, view};
 }
 

@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "device/device.h"
 #include "io/model_files.h"
-#include "model/listing.h"
+#include "model/model_options.h"
 #include "ops/embedding.h"
 #include "ops/linear.h"
 #include "ops/moe.h"
@@ -39,8 +39,13 @@ class WeightBinder {
   // With a listing nothing is bound: what is asked for is written there, and what is handed out is
   // empty. The files may then be without tensors.
   WeightBinder(const ModelFiles& files, Device& device, ThreadPool& pool,
-               std::span<const NameRow> names, ModelListing* listing)
-      : files_(files), device_(device), pool_(pool), names_(names), listing_(listing) {}
+               std::span<const NameRow> names, const ModelOptions& options)
+      : files_(files),
+        device_(device),
+        pool_(pool),
+        names_(names),
+        progress_(options.progress),
+        listing_(options.listing) {}
 
   bool has(const std::string& name, const char* suffix = ".weight") const;
   ModelFormat format() const { return files_.format(); }
@@ -91,6 +96,8 @@ class WeightBinder {
   Device& device_;
   ThreadPool& pool_;
   std::span<const NameRow> names_;
+  const LoadProgress progress_;
+  int64_t loaded_bytes_ = 0;
   ModelListing* const listing_;
   std::set<std::string> used_;
   size_t bytes_per_token_ = 0;

@@ -8,16 +8,10 @@
 #include "base/thread_pool.h"
 #include "device/device.h"
 #include "io/model_files.h"
-#include "model/listing.h"
 #include "model/model.h"
+#include "model/model_options.h"
 
 namespace tinyvllm {
-
-struct ModelOptions {
-  int64_t max_model_len = 0;  // in use, for rope variants that depend on it; 0: the trained context
-  DType kv_dtype = DType::kF16;
-  ModelListing* listing = nullptr;  // set: weights are listed, not bound; the model cannot run
-};
 
 struct Architecture {
   using Loader = Result<std::unique_ptr<Model>>(const ModelFiles& files, Device& device,

@@ -146,7 +146,7 @@ Status Gemma3::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
   const ConfigReader reader(files, options.listing);
   TRY(read_config(reader, files));
   const DecoderConfig& c = config_;
-  WeightBinder binder(files, device, pool, kNames, options.listing);
+  WeightBinder binder(files, device, pool, kNames, options);
   TRY_ASSIGN(const double local_base, read_local_base(reader));
   TRY_ASSIGN(ropes_[kGlobal], bind_rope(binder, c, ops::RopePairing::kHalves, options));
   ropes_[kLocal] = ops::make_rope(ops::RopePairing::kHalves, static_cast<int>(c.head_dim),

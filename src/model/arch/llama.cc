@@ -51,7 +51,7 @@ Status Llama::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
   TRY_ASSIGN(config_, read_decoder_config(reader, files));
   TRY_ASSIGN(const int64_t window, reader.window());
   const DecoderConfig& c = config_;
-  WeightBinder binder(files, device, pool, kNames, options.listing);
+  WeightBinder binder(files, device, pool, kNames, options);
   // GGUF files of this architecture have Q and K reordered so that neighbours rotate together.
   const auto pairing = reader.is_gguf() ? ops::RopePairing::kAdjacent : ops::RopePairing::kHalves;
   TRY_ASSIGN(rope_, bind_rope(binder, c, pairing, options));

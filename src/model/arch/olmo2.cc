@@ -56,7 +56,7 @@ Status Olmo2::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
   const DecoderConfig& c = config_;
   TRY(reader.refuse({"attention.sliding_window", "sliding_window"},
                     "windows on some of the layers (OLMo 3) are not supported"));
-  WeightBinder binder(files, device, pool, kNames, options.listing);
+  WeightBinder binder(files, device, pool, kNames, options);
   TRY_ASSIGN(rope_, bind_rope(binder, c, ops::RopePairing::kHalves, options));
   TRY_ASSIGN(ends_, bind_ends(binder, c));
   for (int64_t i = 0; i < c.layers; ++i) {

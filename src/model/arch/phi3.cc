@@ -48,7 +48,7 @@ Status Phi3::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
   TRY_ASSIGN(config_, read_decoder_config(reader, files));
   TRY_ASSIGN(const int64_t window, reader.window());
   const DecoderConfig& c = config_;
-  WeightBinder binder(files, device, pool, kNames, options.listing);
+  WeightBinder binder(files, device, pool, kNames, options);
   TRY_ASSIGN(rope_, bind_rope(binder, c, ops::RopePairing::kHalves, options));
   TRY_ASSIGN(ends_, bind_ends(binder, c));
   constexpr auto kRms = ops::NormKind::kRms;

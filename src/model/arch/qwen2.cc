@@ -51,7 +51,7 @@ Status Qwen2::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
   TRY_ASSIGN(config_, read_decoder_config(reader, files));
   TRY(reader.refuse({"", "use_sliding_window"}, "windows on some of the layers are not supported"));
   const DecoderConfig& c = config_;
-  WeightBinder binder(files, device, pool, kNames, options.listing);
+  WeightBinder binder(files, device, pool, kNames, options);
   TRY_ASSIGN(rope_, bind_rope(binder, c, ops::RopePairing::kHalves, options));
   TRY_ASSIGN(ends_, bind_ends(binder, c));
   constexpr auto kRms = ops::NormKind::kRms;
