@@ -280,9 +280,10 @@ TEST_P(Determinism, DISABLED_EverythingAtOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Determinism,
-                         testing::Values("gemma3", "llama", "llama_linear", "llama_llama3",
-                                         "mistral", "olmo2", "phi3", "qwen2", "qwen2_yarn", "qwen3",
-                                         "qwen3moe", "smollm2"),
+                         testing::Values("gemma3", "gemma3_deep", "llama", "llama_bias",
+                                         "llama_linear", "llama_llama3", "mistral", "olmo2", "phi3",
+                                         "qwen2", "qwen2_yarn", "qwen3", "qwen3moe",
+                                         "qwen3moe_plain", "smollm2"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
