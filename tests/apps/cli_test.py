@@ -6,12 +6,15 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import tokenizers
 
 BINARY = sys.argv.pop(1)
 CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -102,6 +105,24 @@ class Run(unittest.TestCase):
         self.assertEqual(tokens("--seed", 7), tokens("--seed", 7, "--max-num-batched-tokens", 5,
                                                       "--block-size", 8, "-t", 1))
         self.assertNotEqual(tokens("--seed", 7), tokens("--seed", 8))
+
+    def test_a_models_own_defaults_hold_until_a_flag_says_otherwise(self):
+        golden = pathlib.Path(__file__).parent.parent / "data/golden/llama"
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("config.json", "model.safetensors"):
+                shutil.copy(golden / name, folder)
+            words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{i}": i for i in range(65)}, unk_token="w0"))
+            words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+            words.save(f"{folder}/tokenizer.json")
+
+            def answers(*flags):
+                return {str(json.loads(tinyvllm("run", folder, "w1 w2", "--raw", "-n", 8, "--ignore-eos", "--seed", seed,
+                                                "--json", *flags).stdout)["token_ids"]) for seed in (1, 2)}
+            self.assertEqual(len(answers()), 1)  # without an opinion: greedy
+            pathlib.Path(folder, "generation_config.json").write_text('{"temperature": 2.0, "top_k": 50}')
+            self.assertEqual(len(answers()), 2)
+            self.assertEqual(len(answers("--temperature", 0)), 1)
+            self.assertEqual(len(answers("--top-k", 1)), 1)
 
     def test_the_prompt_may_come_on_stdin_and_raw(self):
         done = tinyvllm("run", "smollm2", "--raw", "-n", 3, stdin=None, input="The capital of France is")
