@@ -12,6 +12,10 @@
 namespace tinyvllm::jinja {
 namespace {
 
+// Python prints where an object lies in memory. Here they all lie in one place, so that a prompt is
+// the same every time and yet has as many words and letters.
+constexpr char kPlace[] = " at 0x7f0000000000>";
+
 // Some of Jinja2's functions are classes, and print as such.
 std::string function_text(std::string_view name) {
   if (name == "dict") return "<class 'dict'>";
@@ -129,9 +133,9 @@ class Printer {
         return function_text(value.function->name);
       case Kind::kMethod:
         return str_cat("<built-in method ", value.method->native->name, " of ",
-                       type_name(value.method->self), " object>");
+                       type_name(value.method->self), " object", kPlace);
       default:
-        return str_cat("<", type_name(value), " object>");
+        return str_cat("<", type_name(value), " object", kPlace);
     }
   }
 
