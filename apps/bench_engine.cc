@@ -86,40 +86,57 @@ Result<double> decode_rate(AsyncEngine& engine, int count, int prompt, int decod
   return tally.tokens / std::chrono::duration<double>(tally.end - tally.all_started).count();
 }
 
-Result<Measured> measure(AsyncEngine& engine, const EngineBenchFlags& flags, int count) {
-  Measured result{str_cat("decode × ", count), "tok/s", {}, std::nullopt};
-  for (int i = 0; i <= flags.repeat; ++i) {
-    TRY_ASSIGN(const double rate, decode_rate(engine, count, flags.prompt, flags.decode,
-                                              static_cast<uint64_t>(1000 * i)));
-    if (i > 0) result.samples.push_back(rate);  // the first one warms up
-  }
-  return result;
-}
-
 // llama.cpp's own measurement of the same: prompts first, then all sequences a token at a time.
-Result<Measured> measure_peer(const EngineBenchFlags& flags, const std::string& path, int threads) {
-  Measured result{str_cat("llama.cpp × ", flags.batch), "tok/s", {}, std::nullopt};
+Result<double> peer_rate(const EngineBenchFlags& flags, const std::string& path, int threads) {
   const std::string command =
       str_cat("'", flags.peer, "' -m '", path, "' -c ", flags.batch * (flags.prompt + flags.decode),
               " -npp ", flags.prompt, " -ntg ", flags.decode, " -npl ", flags.batch, " -t ",
               threads, " --output-format jsonl 2>/dev/null");
-  for (int i = 0; i < flags.repeat; ++i) {
-    std::FILE* pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) return error("cannot run '", printable(flags.peer), "'");
-    std::array<char, 4096> line;
-    while (std::fgets(line.data(), line.size(), pipe) != nullptr) {
-      simdjson::dom::parser parser;
-      simdjson::dom::element row;
-      double rate = 0;
-      if (parser.parse(std::string(line.data())).get(row) == simdjson::SUCCESS &&
-          row["speed_tg"].get(rate) == simdjson::SUCCESS) {
-        result.samples.push_back(rate);
-      }
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return error("cannot run '", printable(flags.peer), "'");
+  std::array<char, 4096> line;
+  double rate = 0;
+  while (std::fgets(line.data(), line.size(), pipe) != nullptr) {
+    simdjson::dom::parser parser;
+    simdjson::dom::element row;
+    double found = 0;
+    if (parser.parse(std::string(line.data())).get(row) == simdjson::SUCCESS &&
+        row["speed_tg"].get(found) == simdjson::SUCCESS) {
+      rate = found;
     }
-    pclose(pipe);
   }
-  if (result.samples.empty()) return error("'", printable(flags.peer), "' printed no speed_tg");
-  return result;
+  pclose(pipe);
+  if (rate == 0) return error("'", printable(flags.peer), "' printed no speed_tg");
+  return rate;
+}
+
+// In turns, so that whatever else the machine does meets all alike; a ratio is of one turn.
+Result<std::vector<Measured>> measure_decoding(AsyncEngine& engine, const EngineBenchFlags& flags,
+                                               const std::string& path, int threads) {
+  Measured one{"decode × 1", "tok/s", {}, std::nullopt};
+  Measured many{str_cat("decode × ", flags.batch), "tok/s", {}, std::nullopt};
+  Measured ratio{str_cat("× ", flags.batch, " to × 1"), "times", {}, 2.0};
+  Measured peer{str_cat("llama.cpp × ", flags.batch), "tok/s", {}, std::nullopt};
+  Measured to_peer{"to llama.cpp", "times", {}, 1.0};
+  TRY(decode_rate(engine, flags.batch, flags.prompt, 2, 0));  // pages, caches, threads
+  for (int i = 1; i <= flags.repeat; ++i) {
+    const auto rate = [&](int count) {
+      return decode_rate(engine, count, flags.prompt, flags.decode,
+                         static_cast<uint64_t>(1000 * i));
+    };
+    TRY_ASSIGN(const double alone, rate(1));
+    TRY_ASSIGN(const double together, rate(flags.batch));
+    one.samples.push_back(alone);
+    many.samples.push_back(together);
+    ratio.samples.push_back(together / alone);
+    if (flags.peer.empty()) continue;
+    TRY_ASSIGN(const double theirs, peer_rate(flags, path, threads));
+    peer.samples.push_back(theirs);
+    to_peer.samples.push_back(together / theirs);
+  }
+  std::vector<Measured> results = {one, many, ratio};
+  if (!flags.peer.empty()) results.insert(results.end(), {peer, to_peer});
+  return results;
 }
 
 double resident_mb() {
@@ -180,18 +197,7 @@ Status bench_engine(const EngineBenchFlags& flags) {
   AsyncEngine engine(std::move(loaded));
   const int threads = runtime->pool().size();
 
-  std::vector<Measured> results;
-  TRY_ASSIGN(const Measured one, measure(engine, flags, 1));
-  TRY_ASSIGN(Measured many, measure(engine, flags, flags.batch));
-  if (!flags.peer.empty()) {
-    TRY_ASSIGN(const Measured peer, measure_peer(flags, path, threads));
-    many.floor = peer.median();
-    results.push_back(peer);
-  }
-  results.insert(results.begin(), {one, many});
-  Measured ratio{str_cat("× ", flags.batch, " to × 1"), "times", {}, 2.0};
-  ratio.samples.push_back(many.median() / one.median());
-  results.push_back(ratio);
+  TRY_ASSIGN(std::vector<Measured> results, measure_decoding(engine, flags, path, threads));
   TRY_ASSIGN(const std::vector<Measured> memory, measure_memory(engine, flags));
   results.insert(results.end(), memory.begin(), memory.end());
   flags.json ? print_json(engine, results, threads) : print_table(results);
