@@ -232,7 +232,8 @@ TEST_P(Determinism, APrefixHitOfEveryLength) {
 TEST_P(Determinism, AfterAPreemption) {
   learn();
   bool can_run_out = false;
-  for (const KvSpec& spec : load({})->model().info().kv_groups) can_run_out |= spec.window == 0;
+  const std::unique_ptr<LLMEngine> plain = load({});
+  for (const KvSpec& spec : plain->model().info().kv_groups) can_run_out |= spec.window == 0;
   for (const int depth : {0, 1}) {
     Setting setting{.name = str_cat("preempted, depth ", depth), .chunk = 64, .block_size = 8};
     setting.depth = depth;
