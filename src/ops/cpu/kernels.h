@@ -22,8 +22,8 @@ struct Q8Block {
   int32_t unused;
   int8_t q[32];
 };
-// 32 columns in 16 bits, for weights that need all 8 bits themselves. 32 · 128 · kWideTop < 2^24, so
-// that a block's sum is exact as a float too: the finer rounding costs nothing.
+// 32 columns in 16 bits, for weights that need all 8 bits themselves. 32 · 128 · kWideTop < 2^24,
+// so that a block's sum is exact as a float too: the finer rounding costs nothing.
 constexpr int kWideTop = 4095;
 struct Q8WideBlock {
   float scale;
