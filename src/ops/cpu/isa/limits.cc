@@ -26,7 +26,7 @@ int64_t read_forward(const void* data, int64_t bytes) {
     for (int j = 0; j < 4; ++j) total[j] += load_as<I32x8>(p + i + 32 * j);
   }
   const I32x8 sum = total[0] + total[1] + total[2] + total[3];
-  return sum[0] + sum[7];
+  return int64_t{sum[0]} + sum[7];
 }
 
 // The same with a prefetch ahead, which helps where the hardware stops at a page's end.
@@ -40,7 +40,7 @@ int64_t read_prefetched(const void* data, int64_t bytes) {
     for (int j = 0; j < 4; ++j) total[j] += load_as<I32x8>(p + i + 32 * j);
   }
   const I32x8 sum = total[0] + total[1] + total[2] + total[3];
-  return sum[0] + sum[7];
+  return int64_t{sum[0]} + sum[7];
 }
 
 // 12 independent chains of FMAs: 2 · 8 · 12 operations a round.
