@@ -155,6 +155,7 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   const ArenaScope scope(arena_);
   ExecContext ctx{runtime_.device(), runtime_.pool(), arena_, kv_};
   ctx.phase = batch.sizes.max_queries <= 1 ? Phase::kDecode : Phase::kPrefill;
+  ctx.ledger = ledger_;
   const Tensor logits = ctx.tensor(batch.sizes.num_logits, model_.info().vocab_size, DType::kF32);
   ops::copy_kv_blocks(ctx, plan.copies);
   model_.forward(ctx, batch, {logits});

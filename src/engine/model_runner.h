@@ -41,6 +41,9 @@ class ModelRunner final : public Runner {
     hook_ = std::move(hook);
   }
 
+  // From now on every op call of every step goes to the caller's ledger; null ends it.
+  void keep_ledger(Ledger* ledger) { ledger_ = ledger; }
+
   size_t activation_bytes() const { return activations_.bytes(); }
 
  private:
@@ -62,6 +65,8 @@ class ModelRunner final : public Runner {
   Arena arena_;
   size_t leased_ = 0;
   std::function<void(const StepPlan&, const Tensor&)> hook_;
+
+  Ledger* ledger_ = nullptr;
 
   Ticket next_ticket_ = 0;
   std::deque<StepResult> done_;                  // submitted and not yet waited for
