@@ -24,6 +24,7 @@ void add_tokenize(CLI::App& app, Action& action);
 void add_detokenize(CLI::App& app, Action& action);
 void add_template(CLI::App& app, Action& action);
 void add_quantize(CLI::App& app, Action& action);
+void add_analyze(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 
 // MODEL as the user wrote it → a path: an alias ("smollm2") is looked up in the cache folder, and

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   tinyvllm::add_tokenize(app, action);
   tinyvllm::add_detokenize(app, action);
   tinyvllm::add_template(app, action);
+  tinyvllm::add_analyze(app, action);
   tinyvllm::add_bench(app, action);
   tinyvllm::add_quantize(app, action);
   tinyvllm::add_perplexity(app, action);
