@@ -3,6 +3,7 @@
 // in chunks.
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "ops/cpu/kernel_table.h"
 #include "ops/cpu/linear_weights.h"
@@ -12,10 +13,10 @@ namespace tinyvllm::ops::cpu {
 namespace {
 
 constexpr int64_t kTokenChunk = 64;  // tokens of a tile's results: 2 KB
-// A task reads about this much: at some 10 GB/s per core 6 µs, long beside the 0.1 µs that handing
+// A piece reads about this much: at some 10 GB/s per core 6 µs, long beside the 0.1 µs that handing
 // it out costs, short beside the op. Also what stays in L2 while chunks of tokens pass.
-constexpr int64_t kTaskBytes = 65536;
-constexpr int64_t kMinTaskWork = 16384;  // products below which a task costs more than it brings
+constexpr int64_t kPieceBytes = 65536;
+constexpr int64_t kMinPieceWork = 16384;  // products below which a piece costs more than it brings
 
 // The input in the forms that the parts' kernels read; null where nobody asks.
 struct Activations {
@@ -108,19 +109,29 @@ void finish(const float* tile, const float* bias, int64_t tokens, int64_t rows, 
 }
 
 // Calls body(group, first token, tokens) for every group and chunk of tokens, from all threads.
+// Weights that are read once are dealt out in pieces that shrink: long ones first, because a core
+// that stays on one stretch of memory is served best (TinyLlama's F16 rows, two cores: pieces of
+// 64 KB 37.9 GB/s, of 1 MB 42.6), short ones last, so that nobody waits long for another.
 template <class Body>
 void for_groups(ExecContext& ctx, int64_t groups, int64_t group_bytes, int64_t columns,
                 int64_t tokens, Body&& body) {
   const int64_t shares = 4 * ctx.pool.size();
   const int64_t work = kRowGroup * columns * tokens;
-  const int64_t chunk =
-      std::max({std::min((groups + shares - 1) / shares, kTaskBytes / group_bytes),
-                kMinTaskWork / std::max<int64_t>(1, work), int64_t{1}});
-  ctx.pool.parallel_for((groups + chunk - 1) / chunk, [&](int64_t task, int) {
-    const int64_t end = std::min(groups, (task + 1) * chunk);
-    for (int64_t token = 0; token < tokens; token += kTokenChunk) {
-      const int64_t count = std::min(kTokenChunk, tokens - token);
-      for (int64_t g = task * chunk; g < end; ++g) body(g, token, count);
+  const int64_t least =
+      std::max({std::min((groups + shares - 1) / shares, kPieceBytes / group_bytes),
+                kMinPieceWork / std::max<int64_t>(1, work), int64_t{1}});
+  const int64_t divisor = tokens <= kTokenChunk ? 2 * ctx.pool.size() : groups;
+  std::atomic<int64_t> next{0};
+  ctx.pool.parallel_for(ctx.pool.size(), [&](int64_t, int) {
+    int64_t begin = next.load(std::memory_order_relaxed);
+    while (begin < groups) {
+      const int64_t end = std::min(groups, begin + std::max(least, (groups - begin) / divisor));
+      if (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
+      for (int64_t token = 0; token < tokens; token += kTokenChunk) {
+        const int64_t count = std::min(kTokenChunk, tokens - token);
+        for (int64_t g = begin; g < end; ++g) body(g, token, count);
+      }
+      begin = next.load(std::memory_order_relaxed);
     }
   });
 }

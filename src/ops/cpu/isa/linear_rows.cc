@@ -24,6 +24,8 @@ struct BF16 {
   static TINYVLLM_INLINE F32x8 load8(const char* from) { return load_bf16(from); }
 };
 
+constexpr int kLine = 32;  // columns: a cache line of 16-bit weights
+
 template <class Format>
 TINYVLLM_INLINE F32x8 load_tail(const char* from, int64_t n) {
   char padded[kLanes * Format::kBytes] = {};
@@ -46,6 +48,21 @@ TINYVLLM_INLINE void multiply_tile(const LinearTile& tile, int row, int64_t toke
   }
   F32x8 acc[R][T] = {};
   int64_t k = 0;
+  // One token: the pace is memory's, and rows end before the core's own prefetchers are up to
+  // speed, so each line asks for the same one of the next group.
+  for (; T == 1 && k + kLine <= tile.k; k += kLine) {
+    TINYVLLM_UNROLL(8)
+    for (int r = 0; r < R; ++r) {
+      const char* line = w[r] + k * Format::kBytes;
+      for (int b = 0; b < kLine * Format::kBytes; b += 64) {
+        __builtin_prefetch(line + R * tile.row_bytes + b, 0, 2);
+      }
+      TINYVLLM_UNROLL(4)
+      for (int i = 0; i < kLine; i += kLanes) {
+        acc[r][0] = fma(Format::load8(line + i * Format::kBytes), load(x[0] + k + i), acc[r][0]);
+      }
+    }
+  }
   for (; k + kLanes <= tile.k; k += kLanes) {
     F32x8 activations[T];
     for (int t = 0; t < T; ++t) activations[t] = load(x[t] + k);
