@@ -7,6 +7,7 @@
 #include "apps/command.h"
 #include "apps/progress.h"
 #include "report/analyze/analysis.h"
+#include "report/analyze/diff.h"
 
 namespace tinyvllm {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 struct AnalyzeFlags {
   std::string file;
   AnalyzeOptions options;
+  std::string other;
   bool json = false;
 };
 
@@ -22,8 +24,26 @@ Result<Trace> read_with_progress(const std::string& path) {
   return read_trace(path, [&](int64_t done, int64_t total) { bar.update(path, done, total); });
 }
 
+void print_diff(const AnalyzeFlags& flags, const Trace& a, const Trace& b) {
+  const TableSection section = to_section(diff_traces(a, b), flags.options.top);
+  if (flags.json) {
+    JsonWriter json;
+    json.begin_object().field("a", flags.file).field("b", flags.other);
+    to_json(section, json);
+    std::printf("%s\n", json.end_object().str().c_str());
+    return;
+  }
+  std::printf("\n=== Comparing %s (A) with %s (B) ===\n\n%s", printable(flags.file, 4096).c_str(),
+              printable(flags.other, 4096).c_str(), to_text(section).c_str());
+}
+
 Status run_analyze(const AnalyzeFlags& flags) {
   TRY_ASSIGN(const Trace trace, read_with_progress(flags.file));
+  if (!flags.other.empty()) {
+    TRY_ASSIGN(const Trace other, read_with_progress(flags.other));
+    print_diff(flags, trace, other);
+    return Status();
+  }
   const Analysis analysis = analyze(flags.file, trace, flags.options);
   std::fputs((flags.json ? to_json(analysis, trace) + "\n" : to_text(analysis)).c_str(), stdout);
   return Status();
@@ -40,6 +60,7 @@ void add_analyze(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--kernel-filter", flags->options.kernel_filter,
                       "only kernels whose name contains this, in any case");
+  command->add_option("--diff", flags->other, "another log: what changed from FILE to it");
   command->add_flag("--json", flags->json, "print one JSON object");
   command->footer(
       "Example:\n  tinyvllm run smollm2 \"Why is the sky blue?\" --trace run.jsonl --trace-level "

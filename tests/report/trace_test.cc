@@ -73,7 +73,8 @@ TEST(ReadTrace, WhatIsBrokenIsCountedAndPassedOver) {
 
 TEST(ReadTrace, AnEmptyLogHasEverySectionAndNoSamples) {
   const std::string text = to_text(analyze("x", read(""), {}));
-  for (const char* title : {"Event type summary", "Matmul shape backend summary"}) {
+  for (const char* title :
+       {"Event type summary", "Matmul shape backend summary", "Roofline", "Requests"}) {
     EXPECT_NE(text.find(str_cat("\n", title, ":\n  no samples\n")), std::string::npos) << title;
   }
 }

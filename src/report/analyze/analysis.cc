@@ -1,6 +1,7 @@
 #include "report/analyze/analysis.h"
 
 #include "base/strings.h"
+#include "report/analyze/tables.h"
 
 namespace tinyvllm {
 namespace {
@@ -32,8 +33,12 @@ std::vector<std::string> head_of(const Trace& trace) {
 }  // namespace
 
 Analysis analyze(const std::string& path, const Trace& trace, const AnalyzeOptions& options) {
-  Analysis analysis{path, head_of(trace), kernel_sections(trace, options), {}};
-  return analysis;
+  return {path,
+          head_of(trace),
+          kernel_sections(trace, options),
+          {roofline_table(trace, options.top), phase_table(trace), steps_table(trace, options.top),
+           requests_table(trace, options.top), memory_table(trace), unexplained_table(trace),
+           overhead_table(trace)}};
 }
 
 std::string to_text(const Analysis& analysis) {
