@@ -5,13 +5,20 @@
 
 namespace tinyvllm {
 
+void add_bench_all(CLI::App& bench, Action& action);
+void add_bench_breakdown(CLI::App& bench, Action& action);
+void add_bench_compare(CLI::App& bench, Action& action);
 void add_bench_engine(CLI::App& bench, Action& action);
 void add_bench_files(CLI::App& bench, Action& action);
+void add_bench_latency(CLI::App& bench, Action& action);
 void add_bench_limits(CLI::App& bench, Action& action);
+void add_bench_memory(CLI::App& bench, Action& action);
 void add_bench_model(CLI::App& bench, Action& action);
 void add_bench_ops(CLI::App& bench, Action& action);
 void add_bench_sample(CLI::App& bench, Action& action);
+void add_bench_scalability(CLI::App& bench, Action& action);
 void add_bench_sched(CLI::App& bench, Action& action);
 void add_bench_text(CLI::App& bench, Action& action);
+void add_bench_throughput(CLI::App& bench, Action& action);
 
 }  // namespace tinyvllm

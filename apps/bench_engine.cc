@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <fstream>
 #include <future>
 #include <simdjson.h>
-#include <unistd.h>
 
 #include "apps/bench.h"
+#include "apps/bench_load.h"
 #include "apps/engine_flags.h"
+#include "apps/process_memory.h"
 #include "base/json_writer.h"
 #include "engine/async_engine.h"
 
@@ -45,16 +45,6 @@ struct Measured {
     return sorted[sorted.size() / 2];
   }
 };
-
-std::vector<int32_t> random_tokens(int count, int64_t vocab_size, uint64_t seed) {
-  std::vector<int32_t> tokens(static_cast<size_t>(count));
-  uint64_t state = seed * 2 + 1;
-  for (int32_t& token : tokens) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    token = static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(vocab_size));
-  }
-  return tokens;
-}
 
 // `count` requests at once. Tokens a second from when all have their first one to the end.
 Result<double> decode_rate(AsyncEngine& engine, int count, int prompt, int decode, uint64_t seed) {
@@ -139,24 +129,21 @@ Result<std::vector<Measured>> measure_decoding(AsyncEngine& engine, const Engine
   return results;
 }
 
-double resident_mb() {
-  int64_t pages = 0;
-  std::ifstream statm("/proc/self/statm");
-  statm >> pages >> pages;
-  return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
-}
-
 // Memory after the first ten requests and after all: whatever a request leaves behind shows.
 Result<std::vector<Measured>> measure_memory(AsyncEngine& engine, const EngineBenchFlags& flags) {
   constexpr int kFew = 10;
   TRY(decode_rate(engine, std::min(kFew, flags.requests), 8, 4, 1));
-  Measured few{str_cat("memory after ", kFew), "MB", {resident_mb()}, std::nullopt};
+  Measured few{
+      str_cat("memory after ", kFew), "MB", {process_memory().resident / 1e6}, std::nullopt};
   for (int done = kFew; done < flags.requests;) {
     const int count = std::min(flags.batch, flags.requests - done);
     TRY(decode_rate(engine, count, 8, 4, static_cast<uint64_t>(done)));
     done += count;
   }
-  Measured many{str_cat("memory after ", flags.requests), "MB", {resident_mb()}, std::nullopt};
+  Measured many{str_cat("memory after ", flags.requests),
+                "MB",
+                {process_memory().resident / 1e6},
+                std::nullopt};
   return std::vector<Measured>{few, many};
 }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "apps/bench.h"
+#include "apps/bench_load.h"
 #include "apps/engine_flags.h"
 #include "base/json_writer.h"
 #include "base/stopwatch.h"
@@ -34,17 +35,6 @@ struct Measured {
 
   double median() const { return samples[samples.size() / 2]; }
 };
-
-// Random, but the same in every run.
-std::vector<int32_t> random_tokens(int count, int64_t vocab_size, uint64_t seed) {
-  std::vector<int32_t> tokens(static_cast<size_t>(count));
-  uint64_t state = seed * 2 + 1;
-  for (int32_t& token : tokens) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    token = static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(vocab_size));
-  }
-  return tokens;
-}
 
 // Seconds from `batch` requests to their last token: prompts of `prompt` tokens, `decode` tokens
 // each, chosen greedily and never ending early.

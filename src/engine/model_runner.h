@@ -45,6 +45,7 @@ class ModelRunner final : public Runner {
   void keep_ledger(Ledger* ledger) { ledger_ = ledger; }
 
   size_t activation_bytes() const { return activations_.bytes(); }
+  size_t activation_peak() const { return arena_.peak(); }  // that any step has used
 
  private:
   ModelRunner(Runtime& runtime, const Model& model, const RunnerConfig& config);

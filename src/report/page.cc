@@ -1,9 +1,6 @@
 #include "report/page.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "base/strings.h"
 
@@ -111,17 +108,6 @@ std::string Page::html() const {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
       html_escape(title_), "</title>\n<style>", kStyle, "</style>\n</head>\n<body>\n", body_,
       "</body>\n</html>\n");
-}
-
-Status write_text_file(const std::string& path, std::string_view text) {
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return error("cannot write '", printable(path), "': ", std::strerror(errno));
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = file == stdout ? std::fflush(file) == 0 : std::fclose(file) == 0;
-  if (!written || !closed) {
-    return error("cannot write '", printable(path), "': ", std::strerror(errno));
-  }
-  return Status();
 }
 
 }  // namespace tinyvllm

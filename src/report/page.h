@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/result.h"
 #include "report/document.h"
+#include "report/text_file.h"
 
 namespace tinyvllm {
 
@@ -31,8 +31,5 @@ class Page {
 };
 
 std::string html_escape(std::string_view text);  // for text and for attributes
-
-// The whole file or an error that names it; "-" is stdout.
-Status write_text_file(const std::string& path, std::string_view text);
 
 }  // namespace tinyvllm

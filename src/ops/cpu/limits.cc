@@ -20,7 +20,9 @@ constexpr size_t kBufferBytes = size_t{1} << 30;
 constexpr int64_t kPieceBytes = int64_t{1} << 25;
 constexpr int64_t kPieces = static_cast<int64_t>(kBufferBytes) / kPieceBytes;
 constexpr int64_t kTaskBytes = int64_t{1} << 19;
-constexpr int64_t kRounds = 100'000;  // a third of a millisecond of FMAs
+constexpr int64_t kStride = 128;                  // the read loops take so many bytes a turn
+constexpr int64_t kLeastRead = int64_t{1} << 22;  // a tenth of a millisecond
+constexpr int64_t kRounds = 100'000;              // a third of a millisecond of FMAs
 
 // Filling the buffer takes a tenth of a second, or a second where memory is in small pieces;
 // reading gets what then is left.
@@ -119,8 +121,7 @@ class Pinned {
 
 }  // namespace
 
-Result<MachineLimits> measure_limits(Device& device, ThreadPool& pool) {
-  const Stopwatch clock;
+MachineLimits measure_compute(Device& device, ThreadPool& pool) {
   const Kernels& k = kernels(device);
   const Pinned pinned(pool);
   std::atomic<int64_t> sink{0};  // results go somewhere, so that loops are not dropped
@@ -130,7 +131,42 @@ Result<MachineLimits> measure_limits(Device& device, ThreadPool& pool) {
                        });
   limits.int8_ops_per_s =
       512.0 * kRounds * best_rate(pool, [&] { sink += k.multiply_bytes(kRounds, 3); });
+  return limits;
+}
 
+Result<double> measure_read(Device& device, ThreadPool& pool, size_t bytes, int threads) {
+  const Kernels& k = kernels(device);
+  const Pinned pinned(pool);
+  std::atomic<int64_t> sink{0};
+  const int64_t piece = std::min(static_cast<int64_t>(bytes), kPieceBytes);
+  const int64_t pieces = static_cast<int64_t>(bytes) / piece;
+  const int64_t part = piece / threads / kStride * kStride;
+  TRY_ASSIGN(const Buffer buffer, device.allocate(bytes, "measuring the memory's speed"));
+  auto* data = static_cast<char*>(buffer.data());
+  std::memset(data, 1, bytes);
+  // A small piece is read many times between two looks at the clock.
+  const int64_t repeats = std::max<int64_t>(1, kLeastRead / piece);
+  double best = 0;
+  for (const auto read : {k.read_forward, k.read_prefetched}) {
+    const double seconds = best_seconds(kLeastReadSeconds / 2, [&](int64_t i) {
+      const char* from = data + i % pieces * piece;
+      const Stopwatch run;
+      pool.parallel_for(threads, [&](int64_t t, int) {
+        for (int64_t r = 0; r < repeats; ++r) sink += read(from + t * part, part);
+      });
+      return run.seconds();
+    });
+    best = std::max(best, static_cast<double>(part * threads * repeats) / seconds);
+  }
+  return best;
+}
+
+Result<MachineLimits> measure_limits(Device& device, ThreadPool& pool) {
+  const Stopwatch clock;
+  MachineLimits limits = measure_compute(device, pool);
+  const Kernels& k = kernels(device);
+  const Pinned pinned(pool);
+  std::atomic<int64_t> sink{0};
   if (device.available_memory() < 2 * kBufferBytes) {
     return error("measuring the memory's speed takes 1 GiB, and only ",
                  human_bytes(static_cast<double>(device.available_memory())), " are available");

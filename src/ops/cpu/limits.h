@@ -10,4 +10,11 @@ namespace tinyvllm::ops::cpu {
 
 Result<MachineLimits> measure_limits(Device& device, ThreadPool& pool);
 
+// Only what is multiplied, with the instruction set of this device.
+MachineLimits measure_compute(Device& device, ThreadPool& pool);
+
+// Bytes a second that so many threads read from `bytes` of memory over and over, each its own part:
+// from the caches, if it fits there.
+Result<double> measure_read(Device& device, ThreadPool& pool, size_t bytes, int threads);
+
 }  // namespace tinyvllm::ops::cpu
