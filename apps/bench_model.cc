@@ -141,17 +141,19 @@ Status check_flags(const ModelFlags& flags) {
 Status bench_model(const ModelFlags& flags) {
   TRY(check_flags(flags));
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
-  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
+  TRY_ASSIGN(const RuntimeOptions runtime_flags, runtime_options(flags.threads));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(runtime_flags));
   EngineOptions options = flags.engine;
   int longest = flags.decode + 1;
   for (const int prompt : flags.prompts) longest = std::max(longest, prompt + 1);
   options.max_model_len = longest;
+  options.max_num_batched_tokens = std::max(options.max_num_batched_tokens, longest);
   options.max_num_seqs = *std::max_element(flags.batches.begin(), flags.batches.end());
   options.enable_prefix_caching = false;
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, options));
 
   double read_bytes_per_s = 0;
-  if (!flags.no_limits) {
+  if (!flags.no_limits && runtime->device().kind() == DeviceKind::kCpu) {
     TRY_ASSIGN(const MachineLimits limits,
                ops::cpu::measure_limits(runtime->device(), runtime->pool()));
     read_bytes_per_s = limits.read_bytes_per_s;

@@ -13,6 +13,8 @@ class App;
 
 namespace tinyvllm {
 
+struct RuntimeOptions;
+
 // Set by the subcommand that was chosen. An error is printed and ends the process with status 1.
 using Action = std::function<Status()>;
 
@@ -32,6 +34,9 @@ void add_bench(CLI::App& app, Action& action);
 Result<std::string> resolve_model(const std::string& name);
 
 inline constexpr char kDefaultModel[] = "smollm2";
+
+// Threads as asked for, and the device that DEVICE=cpu|cuda names (DETERMINISTIC=1 beside it).
+Result<RuntimeOptions> runtime_options(int threads);
 
 std::string version_text();
 

@@ -92,7 +92,8 @@ Status perplexity(const PerplexityFlags& flags) {
   TRY_ASSIGN(const std::string text, read_text(flags.file));
   TRY_ASSIGN(const std::unique_ptr<ModelFiles> files, ModelFiles::open(path));
   TRY_ASSIGN(const std::unique_ptr<Tokenizer> tokenizer, Tokenizer::create(files->tokenizer()));
-  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
+  TRY_ASSIGN(const RuntimeOptions runtime_flags, runtime_options(flags.threads));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(runtime_flags));
   TRY_ASSIGN(const std::unique_ptr<Model> model,
              load_model(*files, runtime->device(), runtime->pool(), {flags.ctx, cache}));
   if (flags.ctx > model->info().context_length) {

@@ -202,7 +202,8 @@ Status run_prompt(const RunFlags& flags) {
   const Stopwatch clock;
   if (flags.prompt.empty()) return error("the prompt is empty");
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
-  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
+  TRY_ASSIGN(const RuntimeOptions runtime_flags, runtime_options(flags.threads));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(runtime_flags));
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, flags.engine));
   TRY_ASSIGN(const SamplingParams sampling, sampling_params(*engine, flags.sampling, 0));
   Reply reply;
@@ -213,7 +214,10 @@ Status run_prompt(const RunFlags& flags) {
     std::printf("\n");
     std::fflush(stdout);
   }
-  const std::optional<MachineLimits> limits = limits_for(*runtime, reply.gigabytes_per_s * 1e9);
+  std::optional<MachineLimits> limits;
+  if (runtime->device().kind() == DeviceKind::kCpu) {
+    limits = limits_for(*runtime, reply.gigabytes_per_s * 1e9);
+  }
   if (limits) reply.limit_percent = 1e11 * reply.gigabytes_per_s / limits->read_bytes_per_s;
   if (!flags.json) {
     print_closing_line(reply, limits);

@@ -8,6 +8,13 @@ function(folder_library folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cc)
   # Files under a cpu/isa folder are compiled once per instruction set by their own rule.
   list(FILTER sources EXCLUDE REGEX "/cpu/isa/")
+  if(TINYVLLM_HAS_CUDA)
+    list(FILTER sources EXCLUDE REGEX "/no_cuda/")
+    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${dir}/*.cu)
+    list(APPEND sources ${kernels})
+  else()
+    list(FILTER sources EXCLUDE REGEX "/cuda/")
+  endif()
 
   set(root ${CMAKE_BINARY_DIR}/include/${folder})
   file(MAKE_DIRECTORY ${root})

@@ -44,6 +44,13 @@ class Device {
   virtual void free(void* data, size_t bytes) = 0;
   virtual size_t available_memory() const = 0;
 
+  // Host memory to the device's and back; both have happened when they return, as far as the host
+  // and the ops that follow can tell.
+  virtual Status upload(void* to, const void* from, size_t bytes) = 0;
+  virtual Status download(void* to, const void* from, size_t bytes) = 0;
+  // A step's input as the device's ops see it: good until the call after the next.
+  virtual const void* stage(const void* host, size_t bytes) = 0;
+
   // The dtype in which activations travel between ops.
   virtual DType activation_dtype() const = 0;
 };

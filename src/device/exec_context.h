@@ -27,6 +27,8 @@ struct ExecContext {
   Ledger* ledger = nullptr;  // null: nobody is watching
   FaultWatch* faults = nullptr;
 
+  // What layers add to: never rounded to less than a float.
+  Tensor residual(int64_t rows, int64_t cols) { return tensor(rows, cols, DType::kF32); }
   Tensor tensor(int64_t rows, int64_t cols) {
     return tensor(rows, cols, device.activation_dtype());
   }

@@ -10,9 +10,14 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
   }
   const int threads = options.threads == 0 ? default_thread_count() : options.threads;
   std::unique_ptr<Runtime> runtime(new Runtime(threads));
-  TRY_ASSIGN(std::unique_ptr<CpuDevice> cpu, CpuDevice::create());
-  runtime->memory_budget_ = cpu->available_memory();
-  runtime->devices_.push_back(std::move(cpu));
+  std::unique_ptr<Device> device;
+  if (options.device == DeviceKind::kCuda) {
+    TRY_ASSIGN(device, CudaDevice::create(options.cuda));
+  } else {
+    TRY_ASSIGN(device, CpuDevice::create());
+  }
+  runtime->memory_budget_ = device->available_memory();
+  runtime->devices_.push_back(std::move(device));
   return runtime;
 }
 

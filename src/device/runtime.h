@@ -8,12 +8,15 @@
 
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "device/cuda/cuda_device.h"
 #include "device/device.h"
 
 namespace tinyvllm {
 
 struct RuntimeOptions {
   int threads = 0;  // 0: the physical cores this process may use
+  DeviceKind device = DeviceKind::kCpu;
+  CudaOptions cuda = {};
 };
 
 class Runtime {

@@ -71,6 +71,7 @@ Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
            (sizing.groups.front().num_blocks - 1) * options.block_size, " tokens");
 
   RunnerConfig runner;
+  runner.max_model_len = max_model_len_;
   runner.block_size = options.block_size;
   for (const KvGroup& group : sizing.groups) runner.num_blocks.push_back(group.num_blocks);
   runner.max_num_batched_tokens = options.max_num_batched_tokens;

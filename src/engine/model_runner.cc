@@ -57,6 +57,10 @@ size_t ModelRunner::measure_activations(const RunnerConfig& config) {
   largest.sizes.num_logits = std::max(largest.sizes.num_sequences, config.max_num_logits);
   largest.sizes.num_groups = static_cast<int>(kv_.size());
   largest.sizes.max_blocks = config.num_blocks.front();
+  if (config.max_model_len > 0) {
+    largest.sizes.max_blocks =
+        std::min(largest.sizes.max_blocks, config.max_model_len / config.block_size + 1);
+  }
   const Tensor logits = ctx.tensor(largest.sizes.num_logits, model_.info().vocab_size, DType::kF32);
   model_.forward(ctx, largest, {logits});
   const std::vector<SampleRow> rows(static_cast<size_t>(largest.sizes.num_sequences));
@@ -148,10 +152,25 @@ void ModelRunner::find_fault(ExecContext& ctx, const StepPlan& plan, const Batch
               watch.found() ? watch.where() : "none, what they read from the KV cache");
 }
 
+// The hook's logits are the host's.
+void ModelRunner::show(const StepPlan& plan, const Tensor& logits) {
+  if (runtime_.device().kind() == DeviceKind::kCpu) {
+    hook_(plan, logits);
+    return;
+  }
+  std::vector<float> values(static_cast<size_t>(logits.rows * logits.cols));
+  const Status done =
+      runtime_.device().download(values.data(), logits.data, values.size() * sizeof(float));
+  CHECK(done.ok()) << done.message();
+  hook_(plan, Tensor(values.data(), DType::kF32, logits.rows, logits.cols));
+}
+
 Ticket ModelRunner::submit(const StepPlan& plan) {
   CHECK(!plan.empty()) << "a step without sequences";
   const std::scoped_lock turn(runtime_.turn());
-  const Batch batch = builder_.build(plan, sampled_);
+  Batch batch = builder_.build(plan, sampled_);
+  batch.data = static_cast<const int32_t*>(
+      runtime_.device().stage(batch.data, Batch::buffer_elements(batch.sizes) * sizeof(int32_t)));
   const ArenaScope scope(arena_);
   ExecContext ctx{runtime_.device(), runtime_.pool(), arena_, kv_};
   ctx.phase = batch.sizes.max_queries <= 1 ? Phase::kDecode : Phase::kPrefill;
@@ -159,7 +178,7 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   const Tensor logits = ctx.tensor(batch.sizes.num_logits, model_.info().vocab_size, DType::kF32);
   ops::copy_kv_blocks(ctx, plan.copies);
   model_.forward(ctx, batch, {logits});
-  if (hook_) hook_(plan, logits);
+  if (hook_) show(plan, logits);
 
   const std::vector<SampleRow> rows = rows_of(plan);
   std::vector<SampleOutput> chosen(rows.size());

@@ -23,6 +23,7 @@ struct RunnerConfig {
   int max_num_batched_tokens = 512;
   int max_num_seqs = 1;
   int max_num_logits = 1;  // rows of a step, when more than one a sequence is asked for
+  int max_model_len = 0;   // the longest a sequence gets; 0: as long as there are blocks
 };
 
 class ModelRunner final : public Runner {
@@ -51,6 +52,7 @@ class ModelRunner final : public Runner {
   ModelRunner(Runtime& runtime, const Model& model, const RunnerConfig& config);
   Status allocate(const RunnerConfig& config);
   size_t measure_activations(const RunnerConfig& config);
+  void show(const StepPlan& plan, const Tensor& logits);
   std::vector<SampleRow> rows_of(const StepPlan& plan);
   void find_fault(ExecContext& ctx, const StepPlan& plan, const Batch& batch, const Tensor& logits,
                   const std::vector<SampleOutput>& chosen);

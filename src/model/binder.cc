@@ -138,6 +138,7 @@ Result<ops::Experts> WeightBinder::experts(const ExpertNames& names, int64_t cou
     TRY_ASSIGN(experts.gate_up.emplace_back(), pack(both, {}));
     TRY_ASSIGN(experts.down.emplace_back(), pack({&down[i], 1}, {}));
   }
+  TRY(ops::prepare_experts(device_, experts));
   // A token reads its own experts; which ones, only the router knows, but all are of one size.
   for (int64_t i = 0; i < used; ++i) {
     bytes_per_token_ += experts.gate_up.front().bytes() + experts.down.front().bytes();

@@ -4,6 +4,7 @@
 
 #include "ops/cpu/kv_layout.h"
 #include "ops/cpu/ops.h"
+#include "ops/cuda/ops.h"
 #include "ops/op_scope.h"
 
 namespace tinyvllm::ops {
@@ -48,7 +49,11 @@ void attention(ExecContext& ctx, const AttentionParams& params, const Batch& bat
       << y.cols << "]";
   const OpScope scope(
       ctx, [&] { return describe(params, batch, spec, q, y); }, &y);
-  cpu::attention(ctx, params, batch, layer, q, y);
+  if (ctx.device.kind() == DeviceKind::kCuda) {
+    cuda::attention(ctx, params, batch, layer, q, y);
+  } else {
+    cpu::attention(ctx, params, batch, layer, q, y);
+  }
 }
 
 size_t kv_block_bytes(const KvSpec& spec, int block_size) {

@@ -1,20 +1,21 @@
 #include "ops/embedding.h"
 
 #include "ops/cpu/ops.h"
+#include "ops/cuda/ops.h"
 #include "ops/op_scope.h"
 #include "ops/reference/dequantize.h"
 
 namespace tinyvllm::ops {
 
 Result<Embedding> make_embedding(Device& device, const TensorView& table) {
-  if (device.kind() != DeviceKind::kCpu) return error("embedding: no code for ", device.name());
   if (table.shape.rank != 2) {
     return error("embedding: expected [vocabulary, width], found ", to_string(table.shape));
   }
   if (!reference::can_dequantize(table.dtype)) {
     return error("embedding: type ", dtype_name(table.dtype), " is not one this build reads");
   }
-  return Embedding{table};
+  if (device.kind() == DeviceKind::kCuda) return cuda::make_embedding(device, table);
+  return Embedding{table, nullptr};
 }
 
 void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float scale,
@@ -34,7 +35,12 @@ void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float s
                       .bytes = read * static_cast<double>(x.rows) + bytes_of(x)};
       },
       &x);
-  if (!ctx.dry_run) cpu::embedding(ctx, e, batch, scale, x);
+  if (ctx.dry_run) return;
+  if (ctx.device.kind() == DeviceKind::kCuda) {
+    cuda::embedding(ctx, e, batch, scale, x);
+  } else {
+    cpu::embedding(ctx, e, batch, scale, x);
+  }
 }
 
 void gather_logit_rows(ExecContext& ctx, const Batch& batch, const Tensor& x, const Tensor& y) {
@@ -46,7 +52,12 @@ void gather_logit_rows(ExecContext& ctx, const Batch& batch, const Tensor& x, co
     return OpCall{
         .op = "gather", .rows = y.rows, .out = y.cols, .in = x.cols, .bytes = 2 * bytes_of(y)};
   });
-  if (!ctx.dry_run) cpu::gather_logit_rows(ctx, batch, x, y);
+  if (ctx.dry_run) return;
+  if (ctx.device.kind() == DeviceKind::kCuda) {
+    cuda::gather_logit_rows(ctx, batch, x, y);
+  } else {
+    cpu::gather_logit_rows(ctx, batch, x, y);
+  }
 }
 
 }  // namespace tinyvllm::ops

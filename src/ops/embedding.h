@@ -2,15 +2,18 @@
 // head.
 #pragma once
 
+#include <memory>
+
 #include "base/result.h"
 #include "core/batch.h"
 #include "device/exec_context.h"
 
 namespace tinyvllm::ops {
 
-// Only the rows looked up are ever read, so the table stays where the file's map has it.
+// Only the rows looked up are ever read, so on the CPU the table stays where the file's map has it.
 struct Embedding {
-  TensorView table;  // [vocabulary, width]
+  TensorView table;                 // [vocabulary, width]
+  std::shared_ptr<void> on_device;  // a card's own copy
 };
 Result<Embedding> make_embedding(Device& device, const TensorView& table);
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "ops/attention.h"
+#include "ops/cuda/ops.h"
 
 namespace tinyvllm::ops {
 
@@ -14,8 +15,13 @@ void copy_kv_blocks(ExecContext& ctx, std::span<const BlockCopy> copies) {
         << copy.from << " to " << copy.to << " of " << view.num_blocks << " blocks";
     const size_t bytes = kv_block_bytes(view.spec, view.block_size);
     char* data = static_cast<char*>(view.data);
-    std::memcpy(data + static_cast<size_t>(copy.to) * bytes,
-                data + static_cast<size_t>(copy.from) * bytes, bytes);
+    char* to = data + static_cast<size_t>(copy.to) * bytes;
+    const char* from = data + static_cast<size_t>(copy.from) * bytes;
+    if (ctx.device.kind() == DeviceKind::kCuda) {
+      cuda::copy_kv_block(ctx, to, from, bytes);
+    } else {
+      std::memcpy(to, from, bytes);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #include "ops/linear.h"
 
 #include "ops/cpu/ops.h"
+#include "ops/cuda/ops.h"
 #include "ops/linear_weights.h"
 #include "ops/op_scope.h"
 #include "ops/reference/dequantize.h"
@@ -36,19 +37,16 @@ Status check_parts(const LinearParts& parts) {
   return Status();
 }
 
-void run(ExecContext& ctx, const char* op, const Norm* norm, const Linear& w,
-         cpu::Epilogue epilogue, const Tensor& x, const Tensor& y) {
-  const bool gated = epilogue == cpu::Epilogue::kSiluGate || epilogue == cpu::Epilogue::kGeluGate;
-  CHECK(ctx.device.kind() == DeviceKind::kCpu) << "linear on " << ctx.device.name();
-  CHECK(x.dtype == DType::kF32 && y.dtype == DType::kF32) << "linear of float activations";
-  CHECK(x.cols == w.in() && x.rows == y.rows && y.cols * (gated ? 2 : 1) == w.out())
+void run(ExecContext& ctx, const char* op, const Norm* norm, const Linear& w, Epilogue epilogue,
+         const Tensor& x, const Tensor& y) {
+  CHECK(x.cols == w.in() && x.rows == y.rows && y.cols * (is_gate(epilogue) ? 2 : 1) == w.out())
       << "linear [" << w.out() << ", " << w.in() << "] from [" << x.rows << ", " << x.cols
       << "] to [" << y.rows << ", " << y.cols << "]";
   CHECK(norm == nullptr || norm->width == w.in()) << "norm of " << norm->width << " before linear";
   const OpScope scope(
       ctx,
       [&] {
-        const double written = bytes_of(y) * (epilogue == cpu::Epilogue::kAdd ? 2 : 1);
+        const double written = bytes_of(y) * (epilogue == Epilogue::kAdd ? 2 : 1);
         return OpCall{.op = op,
                       .dtype = w.weights().dtype,
                       .rows = x.rows,
@@ -59,11 +57,15 @@ void run(ExecContext& ctx, const char* op, const Norm* norm, const Linear& w,
                                static_cast<double>(w.in())};
       },
       &y);
-  cpu::linear(ctx, norm, w, epilogue, x, y);
+  if (ctx.device.kind() == DeviceKind::kCuda) {
+    cuda::linear(ctx, norm, w, epilogue, x, y);
+  } else {
+    cpu::linear(ctx, norm, w, epilogue, x, y);
+  }
 }
 
-cpu::Epilogue epilogue_of(Gate gate) {
-  return gate == Gate::kSilu ? cpu::Epilogue::kSiluGate : cpu::Epilogue::kGeluGate;
+Epilogue epilogue_of(Gate gate) {
+  return gate == Gate::kSilu ? Epilogue::kSiluGate : Epilogue::kGeluGate;
 }
 
 }  // namespace
@@ -79,20 +81,20 @@ int64_t Linear::out() const { return weights_->out; }
 size_t Linear::bytes() const { return weights_->bytes; }
 
 Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& parts) {
-  if (device.kind() != DeviceKind::kCpu) return error("linear: no code for ", device.name());
   TRY(check_parts(parts));
+  if (device.kind() == DeviceKind::kCuda) return cuda::make_linear(device, parts);
   return cpu::make_linear(device, pool, parts);
 }
 
 void linear(ExecContext& ctx, const Linear& w, const Tensor& x, const Tensor& y) {
-  run(ctx, "linear", nullptr, w, cpu::Epilogue::kStore, x, y);
+  run(ctx, "linear", nullptr, w, Epilogue::kStore, x, y);
 }
 void linear_add(ExecContext& ctx, const Linear& w, const Tensor& x, const Tensor& y) {
-  run(ctx, "linear_add", nullptr, w, cpu::Epilogue::kAdd, x, y);
+  run(ctx, "linear_add", nullptr, w, Epilogue::kAdd, x, y);
 }
 void norm_linear(ExecContext& ctx, const Norm& n, const Linear& w, const Tensor& x,
                  const Tensor& y) {
-  run(ctx, "norm_linear", &n, w, cpu::Epilogue::kStore, x, y);
+  run(ctx, "norm_linear", &n, w, Epilogue::kStore, x, y);
 }
 void norm_linear_gated(ExecContext& ctx, const Norm& n, const Linear& w, Gate gate, const Tensor& x,
                        const Tensor& y) {

@@ -2,6 +2,7 @@
 // and their results are added, weighted, in the router's order.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "device/exec_context.h"
@@ -11,9 +12,13 @@
 namespace tinyvllm::ops {
 
 struct Experts {
-  std::vector<Linear> gate_up;  // each [hidden] → [2 · ffn]
-  std::vector<Linear> down;     // each [ffn] → [hidden]
+  std::vector<Linear> gate_up;      // each [hidden] → [2 · ffn]
+  std::vector<Linear> down;         // each [ffn] → [hidden]
+  std::shared_ptr<void> on_device;  // a card's table of them
 };
+
+// Once all experts are there: what a device needs to find them by number.
+Status prepare_experts(Device& device, Experts& experts);
 
 struct MoeParams {
   int used = 0;           // experts per token

@@ -1,6 +1,7 @@
 #include "ops/norm.h"
 
 #include "ops/cpu/ops.h"
+#include "ops/cuda/ops.h"
 #include "ops/op_scope.h"
 #include "ops/reference/dequantize.h"
 
@@ -19,11 +20,12 @@ Status check_vector(const char* what, const TensorView& view, int64_t width) {
 
 Result<Buffer> floats(Device& device, const TensorView& view, float offset) {
   const int64_t n = view.shape.elements();
-  TRY_ASSIGN(Buffer buffer,
-             device.allocate(static_cast<size_t>(n) * sizeof(float), "the weights of a norm"));
-  auto* values = static_cast<float*>(buffer.data());
-  reference::dequantize(view.dtype, view.data, n, values);
-  for (int64_t i = 0; i < n; ++i) values[i] += offset;
+  std::vector<float> values(static_cast<size_t>(n));
+  reference::dequantize(view.dtype, view.data, n, values.data());
+  for (float& value : values) value += offset;
+  const size_t bytes = values.size() * sizeof(float);
+  TRY_ASSIGN(Buffer buffer, device.allocate(bytes, "the weights of a norm"));
+  TRY(device.upload(buffer.data(), values.data(), bytes));
   return buffer;
 }
 
@@ -38,13 +40,13 @@ OpCall describe(const char* op, const Tensor& x, double moved) {
                 .flops = 4 * elements};
 }
 
-void check(const ExecContext& ctx, const Tensor& x, const Tensor& y, int64_t width) {
-  CHECK(ctx.device.kind() == DeviceKind::kCpu) << "norm on " << ctx.device.name();
-  CHECK(x.dtype == DType::kF32 && y.dtype == DType::kF32) << "norm of float rows";
+void check(const Tensor& x, const Tensor& y, int64_t width) {
   CHECK(x.cols == width && y.cols == width && x.rows == y.rows)
       << "norm of width " << width << " from [" << x.rows << ", " << x.cols << "] to [" << y.rows
       << ", " << y.cols << "]";
 }
+
+bool on_card(const ExecContext& ctx) { return ctx.device.kind() == DeviceKind::kCuda; }
 
 }  // namespace
 
@@ -64,24 +66,36 @@ Result<Norm> make_norm(Device& device, NormKind kind, float eps, const TensorVie
 }
 
 void norm(ExecContext& ctx, const Norm& norm, const Tensor& x, const Tensor& y) {
-  check(ctx, x, y, norm.width);
+  check(x, y, norm.width);
   const OpScope scope(
       ctx, [&] { return describe("norm", x, 2); }, &y);
-  if (!ctx.dry_run) cpu::norm(ctx, norm, x, y);
+  if (on_card(ctx)) {
+    if (!ctx.dry_run) cuda::norm(ctx, norm, x, y);
+  } else if (!ctx.dry_run) {
+    cpu::norm(ctx, norm, x, y);
+  }
 }
 
 void norm_add(ExecContext& ctx, const Norm& norm, const Tensor& y, const Tensor& x) {
-  check(ctx, y, x, norm.width);
+  check(y, x, norm.width);
   const OpScope scope(
       ctx, [&] { return describe("norm_add", x, 3); }, &x);
-  cpu::norm_add(ctx, norm, y, x);
+  if (on_card(ctx)) {
+    if (!ctx.dry_run) cuda::norm_add(ctx, norm, y, x);
+  } else {
+    cpu::norm_add(ctx, norm, y, x);
+  }
 }
 
 void head_norm(ExecContext& ctx, const Norm& norm, const Tensor& x) {
   CHECK(norm.width > 0 && x.cols % norm.width == 0)
       << x.cols << " columns in heads of " << norm.width;
   const OpScope scope(ctx, [&] { return describe("head_norm", x, 2); });
-  if (!ctx.dry_run) cpu::head_norm(ctx, norm, x);
+  if (on_card(ctx)) {
+    if (!ctx.dry_run) cuda::head_norm(ctx, norm, x);
+  } else if (!ctx.dry_run) {
+    cpu::head_norm(ctx, norm, x);
+  }
 }
 
 }  // namespace tinyvllm::ops

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/cpu/ops.h"
+#include "ops/cuda/ops.h"
 #include "ops/op_scope.h"
 
 namespace tinyvllm::ops {
@@ -42,7 +43,12 @@ void rope_kv_write(ExecContext& ctx, const Rope& rope, const Batch& batch, const
         .bytes = 2 * bytes_of(q) + bytes_of(k) + bytes_of(v) + tokens * stored,
         .flops = 3.0 * static_cast<double>(tokens) * static_cast<double>(q.cols + k.cols)};
   });
-  if (!ctx.dry_run) cpu::rope_kv_write(ctx, rope, batch, layer, q, k, v);
+  if (ctx.dry_run) return;
+  if (ctx.device.kind() == DeviceKind::kCuda) {
+    cuda::rope_kv_write(ctx, rope, batch, layer, q, k, v);
+  } else {
+    cpu::rope_kv_write(ctx, rope, batch, layer, q, k, v);
+  }
 }
 
 }  // namespace tinyvllm::ops

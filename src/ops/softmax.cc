@@ -1,6 +1,7 @@
 #include "ops/softmax.h"
 
 #include "ops/cpu/ops.h"
+#include "ops/cuda/ops.h"
 #include "ops/op_scope.h"
 
 namespace tinyvllm::ops {
@@ -13,7 +14,6 @@ double elements(const Tensor& x) {
 }  // namespace
 
 void softmax(ExecContext& ctx, const Tensor& x, const Tensor& y) {
-  CHECK(ctx.device.kind() == DeviceKind::kCpu) << "softmax on " << ctx.device.name();
   CHECK(x.rows == y.rows && x.cols == y.cols && x.dtype == DType::kF32 && y.dtype == DType::kF32)
       << "softmax from [" << x.rows << ", " << x.cols << "] to [" << y.rows << ", " << y.cols
       << "]";
@@ -25,11 +25,14 @@ void softmax(ExecContext& ctx, const Tensor& x, const Tensor& y) {
                   .bytes = 2 * bytes_of(x),
                   .flops = 4 * elements(x)};
   });
-  cpu::softmax(ctx, x, y);
+  if (ctx.device.kind() == DeviceKind::kCuda) {
+    if (!ctx.dry_run) cuda::softmax(ctx, x, y);
+  } else {
+    cpu::softmax(ctx, x, y);
+  }
 }
 
 void top_k(ExecContext& ctx, const Tensor& x, int k, std::span<Ranked> best) {
-  CHECK(ctx.device.kind() == DeviceKind::kCpu) << "top_k on " << ctx.device.name();
   CHECK(k >= 0 && static_cast<int64_t>(best.size()) == x.rows * k)
       << k << " of each of " << x.rows << " rows into " << best.size();
   const OpScope scope(ctx, [&] {
@@ -40,7 +43,11 @@ void top_k(ExecContext& ctx, const Tensor& x, int k, std::span<Ranked> best) {
                   .bytes = bytes_of(x),
                   .flops = elements(x)};
   });
-  if (!ctx.dry_run) cpu::top_k(ctx, x, k, best);
+  if (ctx.device.kind() == DeviceKind::kCuda) {
+    cuda::top_k(ctx, x, k, best);
+  } else if (!ctx.dry_run) {
+    cpu::top_k(ctx, x, k, best);
+  }
 }
 
 }  // namespace tinyvllm::ops

@@ -1,22 +1,25 @@
 #include "sample/sampler.h"
 
+#include <algorithm>
+
 #include "ops/op_scope.h"
 #include "sample/arithmetic.h"
 #include "sample/cpu/kernel_table.h"
 #include "sample/cpu/sample_row.h"
+#include "sample/cuda/greedy.h"
 
 namespace tinyvllm {
 namespace {
 
-// Rows of one call, shared out to the threads, each with a piece of the arena.
+// Rows of one call, shared out to the threads, each with a piece of scratch memory.
 class CpuRows {
  public:
   CpuRows(ExecContext& ctx, const Tensor& logits) : ctx_(ctx), logits_(logits), scope_(ctx.arena) {
-    CHECK(ctx.device.kind() == DeviceKind::kCpu) << "sampling on " << ctx.device.name();
     CHECK(logits.dtype == DType::kF32 && logits.cols > 0)
         << "logits of " << logits.cols << " columns in " << dtype_name(logits.dtype);
     bytes_ = cpu_sampler::Scratch::bytes(logits.cols);
-    memory_ = static_cast<char*>(ctx.arena.take(bytes_ * static_cast<size_t>(ctx.pool.size())));
+    const size_t all = bytes_ * static_cast<size_t>(ctx.pool.size());
+    if (!on_card()) memory_ = static_cast<char*>(ctx.arena.take(all));
   }
 
   // out[i] = choose(kernels, logits of rows[i], rows[i], scratch) for all rows.
@@ -33,24 +36,72 @@ class CpuRows {
                     .in = logits_.cols,
                     .flops = static_cast<double>(count * logits_.cols)};
     });
-    const auto& kernels = cpu_sampler::kernels(static_cast<CpuDevice&>(ctx_.device).isa());
+    const auto& kernels = cpu_sampler::kernels(
+        on_card() ? supported_isas().back() : static_cast<CpuDevice&>(ctx_.device).isa());
+    const std::vector<float> fetched = on_card() ? fetch(rows) : std::vector<float>();
+    if (on_card()) {
+      own_.resize(bytes_ * static_cast<size_t>(ctx_.pool.size()));
+      memory_ = own_.data();
+    }
     ctx_.pool.parallel_for(static_cast<int64_t>(rows.size()), [&](int64_t task, int thread) {
       const Row& row = rows[static_cast<size_t>(task)];
       CHECK(row.logit_row >= 0 && row.logit_row < logits_.rows)
           << "row " << row.logit_row << " of " << logits_.rows;
       cpu_sampler::Scratch scratch(memory_ + bytes_ * static_cast<size_t>(thread), logits_.cols);
-      out[static_cast<size_t>(task)] =
-          choose(kernels, logits_.f32() + row.logit_row * logits_.stride, row, scratch);
+      const float* from = on_card() ? fetched.data() + task * logits_.cols
+                                    : logits_.f32() + row.logit_row * logits_.stride;
+      out[static_cast<size_t>(task)] = choose(kernels, from, row, scratch);
     });
   }
 
  private:
+  bool on_card() const { return ctx_.device.kind() == DeviceKind::kCuda; }
+
+  // A card's logits, brought here row by row.
+  template <class Row>
+  std::vector<float> fetch(std::span<const Row> rows) const {
+    const auto width = static_cast<size_t>(logits_.cols);
+    std::vector<float> values(rows.size() * width);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const Status done = ctx_.device.download(values.data() + i * width,
+                                               logits_.f32() + rows[i].logit_row * logits_.stride,
+                                               width * sizeof(float));
+      CHECK(done.ok()) << done.message();
+    }
+    return values;
+  }
+
   ExecContext& ctx_;
   const Tensor& logits_;
   const ArenaScope scope_;
   size_t bytes_;
-  char* memory_;
+  char* memory_ = nullptr;
+  std::vector<char> own_;  // beside a card, whose arena is not ours to write
 };
+
+// The largest logit and nothing else: what a card finds by itself.
+bool is_plain_greedy(const SampleRow& row) {
+  const SamplingParams& p = *row.params;
+  return p.temperature == 0 && !needs_history(p) && p.logit_bias.empty() && !p.logprobs &&
+         !p.allowed_token_ids && p.min_tokens == 0;
+}
+
+// Tokens are chosen on the card and come back together.
+void sample_greedy(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
+                   std::span<SampleOutput> out) {
+  const ArenaScope scope(ctx.arena);
+  auto* tokens = static_cast<int32_t*>(ctx.arena.take(rows.size() * sizeof(int32_t)));
+  if (ctx.dry_run || rows.empty()) return;
+  std::vector<int32_t> wanted;
+  for (const SampleRow& row : rows) wanted.push_back(static_cast<int32_t>(row.logit_row));
+  const size_t bytes = wanted.size() * sizeof(int32_t);
+  const auto* staged = static_cast<const int32_t*>(ctx.device.stage(wanted.data(), bytes));
+  cuda_sampler::greedy(ctx.device, logits.f32(), logits.stride, logits.cols, staged,
+                       static_cast<int64_t>(wanted.size()), tokens);
+  const Status done = ctx.device.download(wanted.data(), tokens, bytes);
+  CHECK(done.ok()) << done.message();
+  for (size_t i = 0; i < rows.size(); ++i) out[i] = {wanted[i], 0, {}};
+}
 
 }  // namespace
 
@@ -61,6 +112,11 @@ bool needs_history(const SamplingParams& params) {
 
 void sample(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
             std::span<SampleOutput> out) {
+  if (ctx.device.kind() == DeviceKind::kCuda &&
+      (ctx.dry_run || std::all_of(rows.begin(), rows.end(), is_plain_greedy))) {
+    sample_greedy(ctx, logits, rows, out);
+    return;
+  }
   CpuRows(ctx, logits)
       .run(rows, out,
            [](const auto& kernels, const float* from, const SampleRow& row, auto& scratch) {

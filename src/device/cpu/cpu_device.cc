@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <sys/mman.h>
 #if defined(__x86_64__)
@@ -12,7 +13,6 @@
 namespace tinyvllm {
 namespace {
 
-#if defined(__x86_64__)
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kRegionBytes = size_t{256} << 20;
@@ -20,15 +20,9 @@ constexpr size_t kAlignment = 64;
 
 constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
+#if defined(__x86_64__)
 constexpr Isa kIsas[] = {Isa::kBaseline, Isa::kAvx2};
 #else
-constexpr size_t kPage = 4096;
-constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kRegionBytes = size_t{256} << 20;
-constexpr size_t kAlignment = 64;
-
-constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
-
 constexpr Isa kIsas[] = {Isa::kBaseline};
 #endif
 
@@ -128,6 +122,11 @@ void CpuDevice::free(void* data, size_t bytes) {
   const auto first = round_up(reinterpret_cast<uintptr_t>(piece), kPage);
   const auto last = (reinterpret_cast<uintptr_t>(piece) + bytes) / kPage * kPage;
   if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+}
+
+Status CpuDevice::upload(void* to, const void* from, size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return Status();
 }
 
 size_t CpuDevice::available_memory() const {

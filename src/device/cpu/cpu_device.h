@@ -27,6 +27,11 @@ class CpuDevice final : public Device {
   void free(void* data, size_t bytes) override;
   size_t available_memory() const override;
   DType activation_dtype() const override { return DType::kF32; }
+  Status upload(void* to, const void* from, size_t bytes) override;
+  Status download(void* to, const void* from, size_t bytes) override {
+    return upload(to, from, bytes);
+  }
+  const void* stage(const void* host, size_t /*bytes*/) override { return host; }
 
  private:
   // Memory comes from large regions, cut off piece by piece, so that weights lie on huge pages

@@ -176,7 +176,7 @@ Status Gemma3::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
 void Gemma3::forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs) const {
   const DecoderConfig& c = config_;
   const int64_t tokens = batch.sizes.num_tokens;
-  const Tensor x = ctx.tensor(tokens, c.hidden);
+  const Tensor x = ctx.residual(tokens, c.hidden);
   ops::embedding(ctx, ends_.embedding, batch, std::sqrt(static_cast<float>(c.hidden)), x);
   for (const Layer& layer : layers_) {
     const ArenaScope scope(ctx.arena);
@@ -184,7 +184,7 @@ void Gemma3::forward(ExecContext& ctx, const Batch& batch, const Outputs& output
 
     const Qkv qkv = make_qkv(ctx, c, tokens);
     const Tensor mixed = ctx.tensor(tokens, c.q_width());
-    const Tensor added = ctx.tensor(tokens, c.hidden);
+    const Tensor added = ctx.residual(tokens, c.hidden);
     ops::norm_linear(ctx, layer.attention_norm, layer.qkv, x, qkv.all);
     ops::head_norm(ctx, layer.q_norm, qkv.q);
     ops::head_norm(ctx, layer.k_norm, qkv.k);

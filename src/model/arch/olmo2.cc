@@ -83,7 +83,7 @@ Status Olmo2::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
 void Olmo2::forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs) const {
   const DecoderConfig& c = config_;
   const int64_t tokens = batch.sizes.num_tokens;
-  const Tensor x = ctx.tensor(tokens, c.hidden);
+  const Tensor x = ctx.residual(tokens, c.hidden);
   ops::embedding(ctx, ends_.embedding, batch, 1, x);
   for (int i = 0; i < static_cast<int>(c.layers); ++i) {
     const Layer& layer = layers_[static_cast<size_t>(i)];
@@ -92,7 +92,7 @@ void Olmo2::forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs
 
     const Qkv qkv = make_qkv(ctx, c, tokens);
     const Tensor mixed = ctx.tensor(tokens, c.q_width());
-    const Tensor added = ctx.tensor(tokens, c.hidden);
+    const Tensor added = ctx.residual(tokens, c.hidden);
     ops::linear(ctx, layer.qkv, x, qkv.all);
     ops::norm(ctx, layer.q_norm, qkv.q, qkv.q);
     ops::norm(ctx, layer.k_norm, qkv.k, qkv.k);

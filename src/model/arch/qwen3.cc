@@ -80,7 +80,7 @@ Status Qwen3::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
 void Qwen3::forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs) const {
   const DecoderConfig& c = config_;
   const int64_t tokens = batch.sizes.num_tokens;
-  const Tensor x = ctx.tensor(tokens, c.hidden);
+  const Tensor x = ctx.residual(tokens, c.hidden);
   ops::embedding(ctx, ends_.embedding, batch, 1, x);
   for (int i = 0; i < static_cast<int>(c.layers); ++i) {
     const Layer& layer = layers_[static_cast<size_t>(i)];

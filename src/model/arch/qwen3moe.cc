@@ -119,7 +119,7 @@ void Qwen3Moe::forward(ExecContext& ctx, const Batch& batch, const Outputs& outp
   const int64_t tokens = batch.sizes.num_tokens;
   const ops::MoeParams params{static_cast<int>(mixture_.used), mixture_.normalize,
                               ops::Gate::kSilu};
-  const Tensor x = ctx.tensor(tokens, c.hidden);
+  const Tensor x = ctx.residual(tokens, c.hidden);
   ops::embedding(ctx, ends_.embedding, batch, 1, x);
   for (int i = 0; i < static_cast<int>(c.layers); ++i) {
     const Layer& layer = layers_[static_cast<size_t>(i)];

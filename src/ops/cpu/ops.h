@@ -4,6 +4,7 @@
 
 #include "ops/attention.h"
 #include "ops/embedding.h"
+#include "ops/epilogue.h"
 #include "ops/linear.h"
 #include "ops/moe.h"
 #include "ops/norm.h"
@@ -20,9 +21,6 @@ void norm_row(const ExecContext& ctx, const Norm& norm, const float* x, float* y
 void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float scale,
                const Tensor& x);
 void gather_logit_rows(ExecContext& ctx, const Batch& batch, const Tensor& x, const Tensor& y);
-
-// What becomes of the products: y = Wx, y += Wx, or y = gate(Gx) · Ux.
-enum class Epilogue { kStore, kAdd, kSiluGate, kGeluGate };
 
 Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& parts);
 void linear(ExecContext& ctx, const Norm* norm, const Linear& w, Epilogue epilogue, const Tensor& x,

@@ -1,0 +1,163 @@
+#include "device/cuda/cublaslt.h"
+
+#include <cstdlib>
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <string>
+
+namespace tinyvllm {
+namespace {
+
+constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what NVIDIA advises for Hopper
+
+void* open_library() {
+  const std::string version = std::to_string(CUDART_VERSION / 1000);
+  const std::string name = "libcublasLt.so." + version;
+  std::string folders[] = {"", "/usr/local/cuda/lib64/", "/usr/local/cuda-" + version + "/lib64/"};
+  for (const std::string& folder : folders) {
+    if (void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// The functions used, under their own names.
+struct CublasLt::Library {
+  void* handle = nullptr;
+#define TINYVLLM_LT(name) decltype(&::name) name = nullptr
+  TINYVLLM_LT(cublasLtCreate);
+  TINYVLLM_LT(cublasLtDestroy);
+  TINYVLLM_LT(cublasLtMatmul);
+  TINYVLLM_LT(cublasLtMatmulDescCreate);
+  TINYVLLM_LT(cublasLtMatmulDescDestroy);
+  TINYVLLM_LT(cublasLtMatmulDescSetAttribute);
+  TINYVLLM_LT(cublasLtMatrixLayoutCreate);
+  TINYVLLM_LT(cublasLtMatrixLayoutDestroy);
+  TINYVLLM_LT(cublasLtMatmulPreferenceCreate);
+  TINYVLLM_LT(cublasLtMatmulPreferenceDestroy);
+  TINYVLLM_LT(cublasLtMatmulPreferenceSetAttribute);
+  TINYVLLM_LT(cublasLtMatmulAlgoGetHeuristic);
+#undef TINYVLLM_LT
+
+  Status load() {
+    handle = open_library();
+    if (handle == nullptr) {
+      return tinyvllm::error("cuBLASLt was not found: ", dlerror(), "; install the CUDA ",
+                             CUDART_VERSION / 1000, " libraries or set LD_LIBRARY_PATH");
+    }
+    const char* missing = nullptr;
+    const auto find = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+      if (function == nullptr) missing = name;
+    };
+#define TINYVLLM_LT(name) find(name, #name)
+    TINYVLLM_LT(cublasLtCreate);
+    TINYVLLM_LT(cublasLtDestroy);
+    TINYVLLM_LT(cublasLtMatmul);
+    TINYVLLM_LT(cublasLtMatmulDescCreate);
+    TINYVLLM_LT(cublasLtMatmulDescDestroy);
+    TINYVLLM_LT(cublasLtMatmulDescSetAttribute);
+    TINYVLLM_LT(cublasLtMatrixLayoutCreate);
+    TINYVLLM_LT(cublasLtMatrixLayoutDestroy);
+    TINYVLLM_LT(cublasLtMatmulPreferenceCreate);
+    TINYVLLM_LT(cublasLtMatmulPreferenceDestroy);
+    TINYVLLM_LT(cublasLtMatmulPreferenceSetAttribute);
+    TINYVLLM_LT(cublasLtMatmulAlgoGetHeuristic);
+#undef TINYVLLM_LT
+    if (missing != nullptr) return tinyvllm::error("cuBLASLt has no function ", missing);
+    return Status();
+  }
+};
+
+struct CublasLt::Plan {
+  explicit Plan(const Library& l) : library(l) {}
+  ~Plan() {
+    if (desc != nullptr) library.cublasLtMatmulDescDestroy(desc);
+    for (cublasLtMatrixLayout_t layout : {w, x, y}) {
+      if (layout != nullptr) library.cublasLtMatrixLayoutDestroy(layout);
+    }
+  }
+  const Library& library;
+  cublasLtMatmulDesc_t desc = nullptr;
+  cublasLtMatrixLayout_t w = nullptr;
+  cublasLtMatrixLayout_t x = nullptr;
+  cublasLtMatrixLayout_t y = nullptr;
+  cublasLtMatmulHeuristicResult_t best{};
+};
+
+CublasLt::CublasLt() : library_(std::make_unique<Library>()) {}
+
+Result<std::unique_ptr<CublasLt>> CublasLt::open() {
+  std::unique_ptr<CublasLt> lt(new CublasLt());
+  TRY(lt->library_->load());
+  auto* handle = reinterpret_cast<cublasLtHandle_t*>(&lt->handle_);
+  if (const auto status = lt->library_->cublasLtCreate(handle); status != CUBLAS_STATUS_SUCCESS) {
+    return error("cuBLASLt did not start: status ", static_cast<int>(status));
+  }
+  if (cudaMalloc(&lt->workspace_, kWorkspaceBytes) != cudaSuccess) {
+    return error("out of device memory: 32 MB for cuBLASLt");
+  }
+  return lt;
+}
+
+CublasLt::~CublasLt() {
+  plans_.clear();
+  if (workspace_ != nullptr) cudaFree(workspace_);
+  if (handle_ != nullptr) library_->cublasLtDestroy(static_cast<cublasLtHandle_t>(handle_));
+}
+
+// cuBLASLt thinks in columns: y^T [out, rows] = W^T^T x^T, where rows of ours are its columns.
+CublasLt::Plan& CublasLt::plan_for(const Product& p) {
+  const Key key{p.rows, p.out, p.in, p.w_stride, p.x_stride, p.y_stride, p.y_is_half, p.add};
+  std::unique_ptr<Plan>& plan = plans_[key];
+  if (plan != nullptr) return *plan;
+  const Library& lt = *library_;
+  plan = std::make_unique<Plan>(lt);
+  const auto check = [](cublasStatus_t status, const char* what) {
+    CHECK(status == CUBLAS_STATUS_SUCCESS)
+        << what << ": cuBLASLt status " << static_cast<int>(status);
+  };
+  check(lt.cublasLtMatmulDescCreate(&plan->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product");
+  const cublasOperation_t transposed = CUBLAS_OP_T;
+  check(lt.cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
+                                          sizeof transposed),
+        "transposed weights");
+  const auto size = [](int64_t n) { return static_cast<uint64_t>(n); };
+  const cudaDataType_t result = p.y_is_half ? CUDA_R_16F : CUDA_R_32F;
+  check(lt.cublasLtMatrixLayoutCreate(&plan->w, CUDA_R_16F, size(p.in), size(p.out), p.w_stride),
+        "W");
+  check(lt.cublasLtMatrixLayoutCreate(&plan->x, CUDA_R_16F, size(p.in), size(p.rows), p.x_stride),
+        "x");
+  check(lt.cublasLtMatrixLayoutCreate(&plan->y, result, size(p.out), size(p.rows), p.y_stride),
+        "y");
+  cublasLtMatmulPreference_t preference = nullptr;
+  check(lt.cublasLtMatmulPreferenceCreate(&preference), "a preference");
+  check(
+      lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                              &kWorkspaceBytes, sizeof kWorkspaceBytes),
+      "a workspace");
+  int found = 0;
+  const auto status = lt.cublasLtMatmulAlgoGetHeuristic(
+      static_cast<cublasLtHandle_t>(handle_), plan->desc, plan->w, plan->x, plan->y, plan->y,
+      preference, 1, &plan->best, &found);
+  lt.cublasLtMatmulPreferenceDestroy(preference);
+  CHECK(status == CUBLAS_STATUS_SUCCESS && found == 1)
+      << "cuBLASLt has no algorithm for [" << p.rows << ", " << p.in << "] × [" << p.out << ", "
+      << p.in << "]";
+  return *plan;
+}
+
+void CublasLt::multiply(const Product& p, CUstream_st* stream) {
+  if (p.rows == 0) return;
+  Plan& plan = plan_for(p);
+  const float alpha = 1;
+  const float beta = p.add ? 1 : 0;
+  const auto status = library_->cublasLtMatmul(
+      static_cast<cublasLtHandle_t>(handle_), plan.desc, &alpha, p.w, plan.w, p.x, plan.x, &beta,
+      p.y, plan.y, p.y, plan.y, &plan.best.algo, workspace_, kWorkspaceBytes, stream);
+  CHECK(status == CUBLAS_STATUS_SUCCESS) << "cuBLASLt status " << static_cast<int>(status);
+}
+
+}  // namespace tinyvllm

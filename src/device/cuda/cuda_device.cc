@@ -1,0 +1,144 @@
+#include "device/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <cuda_runtime_api.h>
+
+#include "base/log.h"
+#include "device/cuda/cublaslt.h"
+
+namespace tinyvllm {
+namespace {
+
+constexpr size_t kUploadPiece = size_t{16} << 20;
+
+Status check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return Status();
+  return error("CUDA, ", what, ": ", cudaGetErrorString(status));
+}
+
+std::string human(size_t bytes) { return human_bytes(static_cast<double>(bytes)); }
+
+}  // namespace
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const CudaOptions& options) {
+  int count = 0;
+  const cudaError_t found = cudaGetDeviceCount(&count);
+  if (found != cudaSuccess || count == 0) {
+    return error("no CUDA device: ",
+                 found != cudaSuccess ? cudaGetErrorString(found) : "the driver shows none",
+                 "; use --device cpu, or check that nvidia-smi lists a card");
+  }
+  std::unique_ptr<CudaDevice> device(new CudaDevice(options));
+  TRY(device->open());
+  return device;
+}
+
+Status CudaDevice::open() {
+  cudaDeviceProp properties;
+  TRY(check(cudaGetDeviceProperties(&properties, 0), "properties of the card"));
+  name_ = str_cat("cuda-sm", properties.major, properties.minor);
+  if (properties.major < 8) {
+    return error(properties.name, " has compute capability ", properties.major, ".",
+                 properties.minor, "; 8.0 or later is needed");
+  }
+  TRY(check(cudaSetDevice(0), "choosing the card"));
+  TRY(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
+  TRY_ASSIGN(cublaslt_, CublasLt::open());
+  return Status();
+}
+
+CudaDevice::CudaDevice(const CudaOptions& options) : options_(options) {}
+
+CudaDevice::~CudaDevice() {
+  if (stream_ != nullptr) cudaStreamSynchronize(stream_);
+  for (Staging* staging : {&staging_[0], &staging_[1], &uploads_[0], &uploads_[1]}) {
+    if (staging->pinned != nullptr) cudaFreeHost(staging->pinned);
+    if (staging->device != nullptr) cudaFree(staging->device);
+    if (staging->copied != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(staging->copied));
+  }
+  cublaslt_.reset();
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+Result<Buffer> CudaDevice::allocate(size_t bytes, const std::string& what) {
+  if (bytes == 0) return Buffer();
+  void* data = nullptr;
+  if (cudaMalloc(&data, bytes) != cudaSuccess) {
+    cudaGetLastError();  // so that it is not taken for the next call's
+    return error("out of device memory: ", human(bytes), " for ", what, ", ",
+                 human(available_memory()), " free");
+  }
+  TRY(check(cudaMemsetAsync(data, 0, bytes, stream_), "clearing memory"));
+  return Buffer(this, data, bytes);
+}
+
+void CudaDevice::free(void* data, size_t /*bytes*/) {
+  cudaStreamSynchronize(stream_);
+  cudaFree(data);
+}
+
+size_t CudaDevice::available_memory() const {
+  size_t free_bytes = 0;
+  size_t total = 0;
+  if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) return 0;
+  const auto usable = static_cast<size_t>(static_cast<double>(total) * options_.memory_utilization);
+  const size_t used = total - free_bytes;
+  return usable > used ? usable - used : 0;
+}
+
+Status CudaDevice::grow(Staging& staging, size_t bytes) {
+  if (staging.bytes >= bytes) return Status();
+  cudaStreamSynchronize(stream_);
+  if (staging.pinned != nullptr) cudaFreeHost(staging.pinned);
+  if (staging.device != nullptr) cudaFree(staging.device);
+  staging.pinned = staging.device = nullptr;
+  staging.bytes = 0;
+  const size_t rounded = std::max<size_t>(bytes * 2, size_t{64} << 10);
+  TRY(check(cudaHostAlloc(&staging.pinned, rounded, cudaHostAllocDefault), "pinned memory"));
+  TRY(check(cudaMalloc(&staging.device, rounded), "memory for a step's input"));
+  if (staging.copied == nullptr) {
+    cudaEvent_t event = nullptr;
+    TRY(check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
+    staging.copied = event;
+  }
+  staging.bytes = rounded;
+  return Status();
+}
+
+// Through pinned memory, piece by piece: the host fills one piece while the card reads the other.
+Status CudaDevice::upload(void* to, const void* from, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    Staging& piece = uploads_[next_upload_ ^= 1];
+    if (piece.bytes == 0) TRY(grow(piece, kUploadPiece / 2));
+    auto* event = static_cast<cudaEvent_t>(piece.copied);
+    TRY(check(cudaEventSynchronize(event), "an upload"));
+    const size_t count = std::min(piece.bytes, bytes - done);
+    std::memcpy(piece.pinned, static_cast<const char*>(from) + done, count);
+    TRY(check(cudaMemcpyAsync(static_cast<char*>(to) + done, piece.pinned, count,
+                              cudaMemcpyHostToDevice, stream_),
+              "an upload"));
+    TRY(check(cudaEventRecord(event, stream_), "an upload"));
+    done += count;
+  }
+  return Status();
+}
+
+Status CudaDevice::download(void* to, const void* from, size_t bytes) {
+  TRY(check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a download"));
+  return check(cudaStreamSynchronize(stream_), "waiting for the card");
+}
+
+const void* CudaDevice::stage(const void* host, size_t bytes) {
+  Staging& staging = staging_[next_staging_ ^= 1];
+  const Status grown = grow(staging, bytes);
+  CHECK(grown.ok()) << grown.message();
+  auto* event = static_cast<cudaEvent_t>(staging.copied);
+  cudaEventSynchronize(event);
+  std::memcpy(staging.pinned, host, bytes);
+  cudaMemcpyAsync(staging.device, staging.pinned, bytes, cudaMemcpyHostToDevice, stream_);
+  cudaEventRecord(event, stream_);
+  return staging.device;
+}
+
+}  // namespace tinyvllm

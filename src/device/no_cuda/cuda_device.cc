@@ -1,0 +1,24 @@
+// A build without CUDA: asking for a card is an error in words, and nobody ever holds one.
+#include "device/cuda/cuda_device.h"
+
+#include "device/cuda/cublaslt.h"
+
+namespace tinyvllm {
+
+CublasLt::~CublasLt() = default;
+struct CublasLt::Library {};
+struct CublasLt::Plan {};
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const CudaOptions& /*options*/) {
+  return error("this build has no CUDA; build with nvcc found, or use --device cpu");
+}
+CudaDevice::CudaDevice(const CudaOptions& options) : options_(options) {}
+CudaDevice::~CudaDevice() = default;
+Result<Buffer> CudaDevice::allocate(size_t, const std::string&) { return Buffer(); }
+void CudaDevice::free(void*, size_t) {}
+size_t CudaDevice::available_memory() const { return 0; }
+Status CudaDevice::upload(void*, const void*, size_t) { return Status(); }
+Status CudaDevice::download(void*, const void*, size_t) { return Status(); }
+const void* CudaDevice::stage(const void*, size_t) { return nullptr; }
+
+}  // namespace tinyvllm

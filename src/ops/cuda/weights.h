@@ -1,0 +1,30 @@
+// Weights on the card, and how they get there: the file's bytes go up as they are and are packed by
+// the card itself.
+#pragma once
+
+#include <vector>
+
+#include "device/device.h"
+#include "ops/cuda/packed.h"
+#include "ops/linear_weights.h"
+
+namespace tinyvllm::ops::cuda {
+
+struct Matrix {
+  Packed packed;
+  Buffer memory;
+};
+Result<Matrix> upload_matrix(Device& device, const TensorView& view);
+
+struct CudaLinear final : Linear::Weights {
+  std::vector<Matrix> parts;  // their results lie side by side
+  Buffer bias;                // [out] floats, or empty
+
+  const float* bias_data() const { return static_cast<const float*>(bias.data()); }
+};
+
+inline const CudaLinear& weights_of(const Linear& w) {
+  return static_cast<const CudaLinear&>(w.weights());
+}
+
+}  // namespace tinyvllm::ops::cuda
