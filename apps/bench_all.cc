@@ -11,9 +11,10 @@ Status closing_section(BenchSession& session) {
   if (flags.engine.load_format == "dummy") {
     model += str_cat(" --load-format dummy --dtype ", flags.engine.dtype);
   }
+  const bool cuda = session.runtime().device().kind() == DeviceKind::kCuda;
   std::string commands = "# All benchmarks with this model\n";
   for (const char* name : {"throughput", "latency", "memory", "scalability", "breakdown"}) {
-    commands += str_cat("DEVICE=", flags.device, " tinyvllm bench ", name, model, "\n");
+    commands += str_cat("DEVICE=", cuda ? "cuda" : "cpu", " tinyvllm bench ", name, model, "\n");
   }
   commands += "\n# Quick tests with a tiny model\ntinyvllm bench throughput";
   session.report().add(Heading{"Running Benchmarks"});

@@ -10,6 +10,7 @@
 
 #include "apps/bench.h"
 #include "apps/bench_load.h"
+#include "apps/device_flags.h"
 #include "apps/engine_flags.h"
 #include "apps/process_memory.h"
 #include "base/json_writer.h"
@@ -27,7 +28,7 @@ struct EngineBenchFlags {
   int decode = 64;
   int repeat = 3;
   int requests = 1000;
-  int threads = 0;
+  DeviceFlags device;
   std::string peer;
   bool json = false;
   EngineOptions engine;
@@ -176,7 +177,7 @@ void print_json(const AsyncEngine& engine, const std::vector<Measured>& results,
 
 Status bench_engine(const EngineBenchFlags& flags) {
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
-  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
   EngineOptions options = flags.engine;
   options.max_model_len = std::max(16, flags.prompt + flags.decode);
   options.max_num_seqs = flags.batch;  // a cache for these and no more: all of it is soon in use
@@ -207,7 +208,7 @@ void add_bench_engine(CLI::App& bench, Action& action) {
   count("--repeat", flags->repeat, "samples of each");
   count("--requests", flags->requests, "short requests before memory is looked at again");
   command->add_option("--peer", flags->peer, "llama.cpp's llama-batched-bench, to run beside");
-  command->add_option("-t,--threads", flags->threads, "default: the physical cores");
+  add_device_flags(*command, flags->device);
   add_load_flags(*command, flags->engine);
   command->add_flag("--json", flags->json, "print JSON");
   command->footer(

@@ -7,6 +7,7 @@
 
 #include "apps/bench.h"
 #include "apps/bench_load.h"
+#include "apps/device_flags.h"
 #include "apps/engine_flags.h"
 #include "base/json_writer.h"
 #include "base/stopwatch.h"
@@ -22,7 +23,7 @@ struct ModelFlags {
   int decode = 64;
   std::vector<int> batches = {1};
   int repeat = 3;
-  int threads = 0;
+  DeviceFlags device;
   bool no_limits = false;
   bool json = false;
   EngineOptions engine;
@@ -141,8 +142,7 @@ Status check_flags(const ModelFlags& flags) {
 Status bench_model(const ModelFlags& flags) {
   TRY(check_flags(flags));
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
-  TRY_ASSIGN(const RuntimeOptions runtime_flags, runtime_options(flags.threads));
-  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(runtime_flags));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
   EngineOptions options = flags.engine;
   int longest = flags.decode + 1;
   for (const int prompt : flags.prompts) longest = std::max(longest, prompt + 1);
@@ -185,8 +185,7 @@ void add_bench_model(CLI::App& bench, Action& action) {
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--repeat", flags->repeat, "samples of each")->capture_default_str();
-  command->add_option("--threads", flags->threads, "threads to use; 0: all physical cores")
-      ->capture_default_str();
+  add_device_flags(*command, flags->device);
   add_load_flags(*command, flags->engine);
   command->add_flag("--no-limits", flags->no_limits, "leave out measuring the machine");
   command->add_flag("--json", flags->json, "print JSON");

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "apps/device_flags.h"
 #include "apps/engine_flags.h"
 #include "engine/machine_limits.h"
 #include "ops/attention.h"
@@ -21,15 +22,7 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
       "MODEL", flags.model,
       "a .gguf file, a Hugging Face folder, an alias, or with --load-format dummy a\n"
       "preset (default: the tiny preset, which takes seconds)");
-  command.add_option("--device", flags.device, "cpu or cuda")
-      ->envname("DEVICE")
-      ->transform([](std::string name) {
-        for (char& c : name) c = static_cast<char>(std::tolower(c));
-        return name;
-      })
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
-  command.add_option("-t,--threads", flags.threads, "default: the physical cores");
+  add_device_flags(command, flags.device);
   const auto count = [&](const char* name, int& value, int least, const char* what) {
     command.add_option(name, value, what)->check(CLI::Range(least, 1 << 20))->capture_default_str();
   };
@@ -61,10 +54,7 @@ Result<std::unique_ptr<BenchSession>> BenchSession::open(const std::string& benc
 }
 
 Status BenchSession::load() {
-  if (flags_.device == "cuda") {
-    return error("--device: this build has no CUDA; expected cpu");
-  }
-  TRY_ASSIGN(runtime_, Runtime::create({flags_.threads}));
+  TRY_ASSIGN(runtime_, create_runtime(flags_.device));
   EngineOptions options = flags_.engine;
   std::string name = flags_.model;
   if (name.empty()) {

@@ -9,6 +9,7 @@
 
 #include "apps/bench_load.h"
 #include "apps/bench_report.h"
+#include "apps/device_flags.h"
 #include "apps/process_memory.h"
 #include "apps/roof.h"
 #include "base/stopwatch.h"
@@ -17,8 +18,7 @@ namespace tinyvllm {
 
 struct BenchFlags {
   std::string model;  // empty: the tiny preset
-  std::string device = "cpu";
-  int threads = 0;
+  DeviceFlags device;
   int repeat = 3;
   int warmup = 2;
   int tokens = 16;        // of each answer

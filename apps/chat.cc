@@ -10,6 +10,7 @@
 #include "apps/chat_session.h"
 #include "apps/command.h"
 #include "apps/conversation.h"
+#include "apps/device_flags.h"
 #include "apps/engine_flags.h"
 #include "apps/line_editor.h"
 #include "apps/sampling_flags.h"
@@ -22,7 +23,7 @@ constexpr double kTemperature = 0.7;  // where the model recommends none: /regen
 struct ChatCommandFlags {
   std::string model = kDefaultModel;
   ChatFlags chat;
-  int threads = 0;
+  DeviceFlags device;
   EngineOptions engine;
   SamplingFlags sampling;
 };
@@ -38,13 +39,13 @@ std::filesystem::path history_file() {
 }
 
 // Signals go to the thread that waits for keys, and never to a worker.
-Result<std::unique_ptr<Runtime>> create_runtime(int threads) {
+Result<std::unique_ptr<Runtime>> create_quiet_runtime(const DeviceFlags& flags) {
   sigset_t ours;
   sigset_t before;
   sigemptyset(&ours);
   for (const int signal : {SIGINT, SIGWINCH, SIGCONT}) sigaddset(&ours, signal);
   pthread_sigmask(SIG_BLOCK, &ours, &before);
-  Result<std::unique_ptr<Runtime>> runtime = Runtime::create({threads});
+  Result<std::unique_ptr<Runtime>> runtime = create_runtime(flags);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return runtime;
 }
@@ -78,7 +79,7 @@ Status chat(const ChatCommandFlags& flags) {
   if (flags.sampling.has("n")) return error("n: a chat has one answer at a time");
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   watch_interrupts(/*second_kills=*/false);
-  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.threads));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_quiet_runtime(flags.device));
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, flags.engine));
   TRY_ASSIGN(const SamplingParams sampling, sampling_params(*engine, flags.sampling, kTemperature));
   TRY_ASSIGN(const ChatFormatter format, ChatFormatter::open(*engine, flags.chat.chat_template));
@@ -98,7 +99,7 @@ void add_chat(CLI::App& app, Action& action) {
   command->add_option("--chat-template", flags->chat.chat_template,
                       "a Jinja file to use instead of the model's template");
   add_engine_flags(*command, flags->engine);
-  command->add_option("-t,--threads", flags->threads, "default: the physical cores");
+  add_device_flags(*command, flags->device);
   add_sampling_flags(*command, flags->sampling);
   command->footer(
       "Sampling fields that are not given are the model's own (generation_config); without those,\n"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/cache_folder.h"
-#include "device/runtime.h"
 
 namespace tinyvllm {
 namespace {
@@ -47,20 +46,6 @@ void watch_interrupts(bool second_kills) {
 bool interrupted() { return interrupt_seen != 0; }
 
 void clear_interrupt() { interrupt_seen = 0; }
-
-Result<RuntimeOptions> runtime_options(int threads) {
-  RuntimeOptions options{threads};
-  const char* device = std::getenv("DEVICE");
-  if (device != nullptr && *device != '\0') {
-    const std::string name = device;
-    if (name != "cpu" && name != "cuda") {
-      return error("DEVICE: expected cpu or cuda, found '", printable(name), "'");
-    }
-    if (name == "cuda") options.device = DeviceKind::kCuda;
-  }
-  options.cuda.deterministic = std::getenv("DETERMINISTIC") != nullptr;
-  return options;
-}
 
 bool use_colour(int fd) { return isatty(fd) == 1 && std::getenv("NO_COLOR") == nullptr; }
 

@@ -35,9 +35,6 @@ Result<std::string> resolve_model(const std::string& name);
 
 inline constexpr char kDefaultModel[] = "smollm2";
 
-// Threads as asked for, and the device that DEVICE=cpu|cuda names (DETERMINISTIC=1 beside it).
-Result<RuntimeOptions> runtime_options(int threads);
-
 std::string version_text();
 
 // Ctrl-C asks: from `watch_interrupts` on, the first one only makes `interrupted` true, so that

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "apps/command.h"
+#include "apps/device_flags.h"
 #include "base/json_writer.h"
 #include "engine/kv_sizing.h"
 #include "engine/scorer.h"
@@ -28,7 +29,7 @@ struct PerplexityFlags {
   int ctx = 512;
   int windows = 0;
   std::string kv_cache_dtype = "f16";
-  int threads = 0;
+  DeviceFlags device;
   bool json = false;
 };
 
@@ -92,8 +93,7 @@ Status perplexity(const PerplexityFlags& flags) {
   TRY_ASSIGN(const std::string text, read_text(flags.file));
   TRY_ASSIGN(const std::unique_ptr<ModelFiles> files, ModelFiles::open(path));
   TRY_ASSIGN(const std::unique_ptr<Tokenizer> tokenizer, Tokenizer::create(files->tokenizer()));
-  TRY_ASSIGN(const RuntimeOptions runtime_flags, runtime_options(flags.threads));
-  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(runtime_flags));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
   TRY_ASSIGN(const std::unique_ptr<Model> model,
              load_model(*files, runtime->device(), runtime->pool(), {flags.ctx, cache}));
   if (flags.ctx > model->info().context_length) {
@@ -143,7 +143,7 @@ void add_perplexity(CLI::App& app, Action& action) {
   command->add_option("--windows", flags->windows, "score only so many (default: all)");
   command->add_option("--kv-cache-dtype", flags->kv_cache_dtype, "f16, f32 or int8")
       ->capture_default_str();
-  command->add_option("-t,--threads", flags->threads, "default: the physical cores");
+  add_device_flags(*command, flags->device);
   command->add_flag("--json", flags->json, "one JSON object instead of a line");
   command->footer("Example:\n  tinyvllm perplexity smollm2 /usr/share/common-licenses/GPL-3");
   command->callback([flags, &action] { action = [flags] { return perplexity(*flags); }; });

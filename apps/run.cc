@@ -8,6 +8,7 @@
 #include "apps/command.h"
 #include "apps/conversation.h"
 #include "apps/decode_meter.h"
+#include "apps/device_flags.h"
 #include "apps/engine_flags.h"
 #include "apps/reply.h"
 #include "apps/run_batch.h"
@@ -30,7 +31,7 @@ struct RunFlags {
   std::string output;
   ChatFlags chat;
   bool json = false;
-  int threads = 0;
+  DeviceFlags device;
   EngineOptions engine;
   SamplingFlags sampling;
 };
@@ -172,7 +173,7 @@ Status run_prompts(const RunFlags& flags) {
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   TRY_ASSIGN(BatchFiles files,
              open_batch(flags.prompts, flags.output, batch_settings(flags, path)));
-  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, flags.engine));
   BatchOptions options;
   TRY_ASSIGN(options.defaults, sampling_params(*engine, flags.sampling, 0));
@@ -202,8 +203,7 @@ Status run_prompt(const RunFlags& flags) {
   const Stopwatch clock;
   if (flags.prompt.empty()) return error("the prompt is empty");
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
-  TRY_ASSIGN(const RuntimeOptions runtime_flags, runtime_options(flags.threads));
-  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create(runtime_flags));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, flags.engine));
   TRY_ASSIGN(const SamplingParams sampling, sampling_params(*engine, flags.sampling, 0));
   Reply reply;
@@ -267,7 +267,7 @@ void add_run(CLI::App& app, Action& action) {
   output->type_name("OUT.jsonl")->needs(prompts);
   add_chat_flags(*command, flags->chat);
   add_engine_flags(*command, flags->engine);
-  command->add_option("-t,--threads", flags->threads, "default: the physical cores");
+  add_device_flags(*command, flags->device);
   command->add_flag("--json", flags->json, "one JSON object instead of text");
   add_sampling_flags(*command, flags->sampling);
   command->footer(

@@ -51,6 +51,9 @@ class Device {
   // A step's input as the device's ops see it: good until the call after the next.
   virtual const void* stage(const void* host, size_t bytes) = 0;
 
+  // Whether the host may read the device's memory where it lies.
+  virtual bool host_reads() const = 0;
+
   // The dtype in which activations travel between ops.
   virtual DType activation_dtype() const = 0;
 };

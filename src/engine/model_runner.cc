@@ -30,6 +30,7 @@ Status ModelRunner::allocate(const RunnerConfig& config) {
   for (size_t group = 0; group < groups.size(); ++group) {
     const KvSpec& spec = groups[group];
     const int num_blocks = config.num_blocks[group];
+    TRY(ops::check_kv_dtype(runtime_.device(), spec.dtype));
     const size_t bytes =
         ops::kv_block_bytes(spec, config.block_size) * static_cast<size_t>(num_blocks);
     TRY(runtime_.lease(bytes, "the KV cache"));
@@ -142,7 +143,7 @@ void ModelRunner::find_fault(ExecContext& ctx, const StepPlan& plan, const Batch
     tokens.resize(tokens.size() + static_cast<size_t>(sequence.num_tokens), failing);
     failed += failing ? 1 : 0;
   }
-  if (failed == 0) return;
+  if (failed == 0 || !ctx.device.host_reads()) return;
   FaultWatch watch(std::move(tokens));
   ctx.faults = &watch;
   model_.forward(ctx, batch, {logits});
@@ -154,7 +155,7 @@ void ModelRunner::find_fault(ExecContext& ctx, const StepPlan& plan, const Batch
 
 // The hook's logits are the host's.
 void ModelRunner::show(const StepPlan& plan, const Tensor& logits) {
-  if (runtime_.device().kind() == DeviceKind::kCpu) {
+  if (runtime_.device().host_reads()) {
     hook_(plan, logits);
     return;
   }

@@ -27,6 +27,7 @@ class CpuDevice final : public Device {
   void free(void* data, size_t bytes) override;
   size_t available_memory() const override;
   DType activation_dtype() const override { return DType::kF32; }
+  bool host_reads() const override { return true; }
   Status upload(void* to, const void* from, size_t bytes) override;
   Status download(void* to, const void* from, size_t bytes) override {
     return upload(to, from, bytes);

@@ -28,6 +28,7 @@ class CudaDevice final : public Device {
   void free(void* data, size_t bytes) override;
   size_t available_memory() const override;
   DType activation_dtype() const override { return DType::kF16; }
+  bool host_reads() const override { return false; }
   Status upload(void* to, const void* from, size_t bytes) override;
   Status download(void* to, const void* from, size_t bytes) override;
   const void* stage(const void* host, size_t bytes) override;
