@@ -8,6 +8,9 @@
 #include "apps/progress.h"
 #include "report/analyze/analysis.h"
 #include "report/analyze/diff.h"
+#include "report/analyze/html.h"
+#include "report/analyze/perfetto.h"
+#include "report/page.h"
 
 namespace tinyvllm {
 namespace {
@@ -16,6 +19,7 @@ struct AnalyzeFlags {
   std::string file;
   AnalyzeOptions options;
   std::string other;
+  std::string html, perfetto;
   bool json = false;
 };
 
@@ -44,7 +48,17 @@ Status run_analyze(const AnalyzeFlags& flags) {
     print_diff(flags, trace, other);
     return Status();
   }
+  if (!flags.perfetto.empty()) {
+    ProgressBar bar("writing");
+    TRY(write_perfetto(flags.file, flags.perfetto, [&](int64_t done, int64_t total) {
+      bar.update(flags.perfetto, done, total);
+    }));
+  }
   const Analysis analysis = analyze(flags.file, trace, flags.options);
+  if (!flags.html.empty()) {
+    TRY_ASSIGN(const Timeline timeline, make_timeline(flags.file, trace));
+    TRY(write_text_file(flags.html, to_html(analysis, trace, timeline)));
+  }
   std::fputs((flags.json ? to_json(analysis, trace) + "\n" : to_text(analysis)).c_str(), stdout);
   return Status();
 }
@@ -61,6 +75,9 @@ void add_analyze(CLI::App& app, Action& action) {
   command->add_option("--kernel-filter", flags->options.kernel_filter,
                       "only kernels whose name contains this, in any case");
   command->add_option("--diff", flags->other, "another log: what changed from FILE to it");
+  command->add_option("--html", flags->html, "write a page that stands alone");
+  command->add_option("--perfetto", flags->perfetto,
+                      "write a trace-event file for the Perfetto UI or chrome://tracing");
   command->add_flag("--json", flags->json, "print one JSON object");
   command->footer(
       "Example:\n  tinyvllm run smollm2 \"Why is the sky blue?\" --trace run.jsonl --trace-level "

@@ -2,6 +2,8 @@
 
     analyze_check.py build/tinyvllm
 """
+import collections
+import html.parser
 import json
 import pathlib
 import subprocess
@@ -62,6 +64,103 @@ class MadeRuns(unittest.TestCase):
         back = analyze(self.runs["slower"], "--diff", self.runs["first"])
         self.assertIn("decode gate_up is faster by ", back)
         self.assertIn("cannot tell: ", analyze(self.runs["first"], "--diff", self.runs["short"]))
+
+    def test_the_trace_event_file_is_one(self):
+        out = self.runs["first"].with_suffix(".trace.json")
+        analyze(self.runs["first"], "--perfetto", out)
+        trace = json.loads(out.read_text())
+        self.assertEqual(set(trace), {"displayTimeUnit", "traceEvents"})
+        self.assertIn(trace["displayTimeUnit"], ("ms", "ns"))
+        check_events(self, trace["traceEvents"])
+        phases = collections.Counter(event["ph"] for event in trace["traceEvents"])
+        records = [json.loads(line)["event"] for line in self.runs["first"].read_text().splitlines()]
+        self.assertEqual(phases["X"], sum("duration_us" in record["data"] for record in records))
+        self.assertEqual(phases["b"], 1)
+        self.assertEqual(phases["C"], 3 * 97)
+
+    def test_the_page_stands_alone_and_shows_names_as_text(self):
+        log, page = self.runs["first"].with_name("odd.jsonl"), self.runs["first"].with_suffix(".html")
+        log.write_text(self.runs["short"].read_text().replace("gate_up", "<!--<script><img src=x>"))
+        analyze(log, "--html", page)
+        text = page.read_text()
+        reader = PageReader()
+        reader.feed(text)
+        reader.close()
+        self.assertEqual(reader.open_tags, [])
+        self.assertNotIn("img", reader.tags)
+        self.assertEqual(reader.addresses, [])
+        self.assertNotRegex(text, r"@import|url\(|fetch\(|XMLHttpRequest")
+        for heading in ("Timeline", "Roofline plot", "Layers", "Requests", "GPU wait breakdown"):
+            self.assertIn(heading, reader.headings)
+        spans = json.loads(reader.scripts[0])
+        self.assertIn("<!--<script><img src=x>", spans["names"])
+        self.assertEqual(len([s for s in spans["spans"] if s[0] == 1]), 4)
+        self.assertEqual(len([s for s in spans["spans"] if s[0] == 3]), 3 * (6 * 8 + 1))
+        self.assertEqual(reader.tags["table"], 2 + text.count("<thead>"))
+
+
+class PageReader(html.parser.HTMLParser):
+    """What a browser would find: tags that are open at the end, addresses to load, headings, scripts."""
+    ALONE = {"meta", "br", "img", "link", "input"}
+
+    def __init__(self):
+        super().__init__()
+        self.open_tags, self.addresses, self.headings, self.scripts = [], [], [], []
+        self.tags = collections.Counter()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags[tag] += 1
+        self.addresses += [value for name, value in attributes if name in ("src", "href")]
+        if tag not in self.ALONE:
+            self.open_tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open_tags and self.open_tags.pop() == tag, f"</{tag}> closes something else, at {self.getpos()}"
+
+    def handle_data(self, data):
+        if self.open_tags[-1:] == ["h2"]:
+            self.headings.append(data)
+        if self.open_tags[-1:] == ["script"]:
+            self.scripts.append(data)
+
+
+def check_events(test, events):
+    """The trace-event format, as its definition has it: the members that each phase needs, and their types; complete
+    events of a thread nest; asynchronous ones end; threads have names."""
+    number = (int, float)
+    named, used, threads, open_ids = set(), set(), collections.defaultdict(list), {}
+    for event in events:
+        test.assertIsInstance(event["name"], str)
+        test.assertIn(event["ph"], "XMCbe")
+        test.assertIsInstance(event["ts"], number)
+        test.assertGreaterEqual(event["ts"], 0)
+        test.assertIsInstance(event["pid"], int)
+        test.assertIsInstance(event["tid"], int)
+        test.assertIsInstance(event.get("args", {}), dict)
+        if event["ph"] == "X":
+            test.assertIsInstance(event["dur"], number)
+            test.assertGreaterEqual(event["dur"], 0)
+            threads[event["pid"], event["tid"]].append((round(event["ts"] * 1000), -round(event["dur"] * 1000)))
+            used.add(event["tid"])
+        if event["ph"] == "C":
+            test.assertTrue(event["args"])
+            test.assertTrue(all(isinstance(value, number) for value in event["args"].values()), event)
+        if event["ph"] == "M":
+            test.assertIn(event["name"], ("process_name", "thread_name", "thread_sort_index"))
+            named |= {event["tid"]} if event["name"] == "thread_name" else set()
+        if event["ph"] in "be":
+            key = event["cat"], event["id"]
+            test.assertEqual(key in open_ids, event["ph"] == "e")
+            open_ids.pop(key) if event["ph"] == "e" else open_ids.update({key: event})
+    test.assertEqual(open_ids, {})
+    test.assertLessEqual(used, named)
+    for thread, slices in threads.items():
+        ends = []
+        for begin, negative in sorted(slices):
+            while ends and ends[-1] <= begin:
+                ends.pop()
+            test.assertTrue(not ends or begin - negative <= ends[-1], (thread, begin, negative))
+            ends.append(begin - negative)
 
 
 if __name__ == "__main__":

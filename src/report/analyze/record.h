@@ -26,6 +26,7 @@ class Fields {
   void clear() { fields_.clear(), next_ = 0; }
   void add(const Field& field) { fields_.push_back(field); }
 
+  const Field* find(std::string_view key, std::string_view scope) const;  // nullptr: absent
   std::string_view text(std::string_view key, std::string_view scope = {}) const;
   // Numbers in quotes count too: some logs write all their values as strings.
   std::optional<double> number(std::string_view key, std::string_view scope = {}) const;
@@ -44,8 +45,6 @@ class Fields {
   const std::vector<Field>& all() const { return fields_; }
 
  private:
-  const Field* find(std::string_view key, std::string_view scope) const;
-
   std::vector<Field> fields_;
   // Where the last search ended: fields are asked for in about the order they are written.
   mutable size_t next_ = 0;
