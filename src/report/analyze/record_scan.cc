@@ -13,7 +13,7 @@
 namespace tinyvllm {
 namespace {
 
-constexpr size_t kBlock = size_t{1} << 20;
+constexpr int64_t kBlock = 1 << 20;
 constexpr size_t kLongestLine = size_t{64} << 20;  // what is longer is broken, and read past
 
 // Cuts what was read into lines and counts what they were.
@@ -127,14 +127,17 @@ std::vector<int64_t> LogFile::split(int parts) const {
 
 Result<ScanCounts> LogFile::scan(int64_t begin, int64_t end, const Visit& visit,
                                  const Done& done) const {
-  std::vector<char> buffer(kBlock + RecordParser::kPadding);
+  const size_t block = static_cast<size_t>(std::clamp<int64_t>(end - begin, 1, kBlock));
+  std::vector<char> buffer(block + RecordParser::kPadding);
   size_t held = 0;
   int64_t offset = begin;
   Lines lines(begin, end, visit);
   for (bool more = begin < end; more;) {
-    if (buffer.size() < held + kBlock + RecordParser::kPadding) buffer.resize(2 * buffer.size());
-    const ssize_t got = seekable_ ? pread(fd_, buffer.data() + held, kBlock, offset)
-                                  : read(fd_, buffer.data() + held, kBlock);
+    if (buffer.size() < held + block + RecordParser::kPadding) {
+      buffer.resize(2 * held + block + RecordParser::kPadding);
+    }
+    const ssize_t got = seekable_ ? pread(fd_, buffer.data() + held, block, offset)
+                                  : read(fd_, buffer.data() + held, block);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return error("reading the log: ", std::strerror(errno));
     offset += got;
