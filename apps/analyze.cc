@@ -50,13 +50,13 @@ Status run_analyze(const AnalyzeFlags& flags) {
   }
   if (!flags.perfetto.empty()) {
     ProgressBar bar("writing");
-    TRY(write_perfetto(flags.file, flags.perfetto, [&](int64_t done, int64_t total) {
+    TRY(write_perfetto(trace, flags.perfetto, [&](int64_t done, int64_t total) {
       bar.update(flags.perfetto, done, total);
     }));
   }
   const Analysis analysis = analyze(flags.file, trace, flags.options);
   if (!flags.html.empty()) {
-    TRY_ASSIGN(const Timeline timeline, make_timeline(flags.file, trace));
+    TRY_ASSIGN(const Timeline timeline, make_timeline(trace));
     TRY(write_text_file(flags.html, to_html(analysis, trace, timeline)));
   }
   std::fputs((flags.json ? to_json(analysis, trace) + "\n" : to_text(analysis)).c_str(), stdout);

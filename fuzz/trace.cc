@@ -16,6 +16,7 @@ Trace read_in_parts(const std::string& path, int parts) {
   if (!file.ok()) std::abort();
   const std::vector<int64_t> starts = file.value().split(parts);
   Trace whole;
+  whole.parts = {path};
   for (size_t p = 0; p + 1 < starts.size(); ++p) {
     Trace part;
     part.counts =
@@ -39,10 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   to_text(analysis);
   to_json(analysis, whole);
   to_section(diff_traces(whole, parts), 20);
-  const Result<Timeline> timeline = make_timeline(path, whole);
+  const Result<Timeline> timeline = make_timeline(whole);
   if (!timeline.ok()) std::abort();
   to_html(analysis, whole, timeline.value());
-  if (!write_perfetto(path, "/dev/null").ok()) std::abort();
+  if (!write_perfetto(whole, "/dev/null").ok()) std::abort();
   std::filesystem::remove(path);  // overwriting a file waits for the disk
   return 0;
 }

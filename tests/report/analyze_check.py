@@ -53,6 +53,20 @@ class MadeRuns(unittest.TestCase):
             self.assertGreaterEqual(row["time_ms"], -1e-3, row)
         self.assertAlmostEqual(sum(row["time_ms"] for row in found["prefill_decode_split"]["rows"]), steps, 3)
 
+    def test_parts_of_a_log_are_read_as_one_and_left_overs_are_not(self):
+        lines = self.runs["first"].read_text().splitlines(keepends=True)
+        log = self.runs["first"].with_name("parts.jsonl")
+        log.write_text("".join(lines[:2000]))
+        start = json.loads(lines[0])
+        start["timestamp"] = json.loads(lines[1999])["timestamp"]
+        start["event"]["data"]["part"] = 1
+        log.with_name("parts.jsonl.1").write_text(json.dumps(start) + "\n" + "".join(lines[2000:]))
+        whole, parts = (analyze(path) for path in (self.runs["first"], log))
+        self.assertIn("\nParts: 2\n", parts)
+        self.assertEqual(parts.split("Backend selection")[1], whole.split("Backend selection")[1])
+        self.runs["first"].with_name("first.jsonl.1").write_text(json.dumps(start) + "\n")
+        self.assertEqual(analyze(self.runs["first"]), whole)
+
     def test_an_op_that_became_slower_is_named_and_equal_runs_are_equal(self):
         again = analyze(self.runs["first"], "--diff", self.runs["again"])
         self.assertIn("no difference: ", again)

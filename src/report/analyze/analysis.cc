@@ -8,6 +8,7 @@ namespace {
 
 std::vector<std::string> head_of(const Trace& trace) {
   std::vector<std::string> head = {str_cat("Total events: ", trace.events)};
+  if (trace.parts.size() > 1) head.push_back(str_cat("Parts: ", trace.parts.size()));
   const ScanCounts& counts = trace.counts;
   const int64_t broken = counts.broken - (counts.truncated_end ? 1 : 0);
   if (broken > 0) {

@@ -183,19 +183,13 @@ class EventWriter {
 
 }  // namespace
 
-Status write_perfetto(const std::string& log, const std::string& out, const Progress& progress) {
-  TRY_ASSIGN(const LogFile file, LogFile::open(log));
+Status write_perfetto(const Trace& trace, const std::string& out, const Progress& progress) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> sink(std::fopen(out.c_str(), "wb"),
                                                              std::fclose);
   if (!sink) return error(printable(out, 4096), ": ", std::strerror(errno));
   EventWriter writer(sink.get());
-  int64_t done = 0;
-  TRY(file.scan(
-      0, file.size(), [&](const Record& record) { writer.add(record); },
-      [&](int64_t bytes) {
-        done += bytes;
-        if (progress) progress(done, file.size());
-      }));
+  TRY(scan_again(
+      trace, [&](const Record& record) { writer.add(record); }, progress));
   writer.finish();
   if (std::fflush(sink.get()) != 0 || std::ferror(sink.get()) != 0) {
     return error(printable(out, 4096), ": ", std::strerror(errno));

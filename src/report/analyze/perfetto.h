@@ -8,7 +8,6 @@
 
 namespace tinyvllm {
 
-Status write_perfetto(const std::string& log, const std::string& out,
-                      const Progress& progress = {});
+Status write_perfetto(const Trace& trace, const std::string& out, const Progress& progress = {});
 
 }  // namespace tinyvllm

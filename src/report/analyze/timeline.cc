@@ -105,14 +105,13 @@ class Builder {
 
 }  // namespace
 
-Result<Timeline> make_timeline(const std::string& log, const Trace& trace) {
+Result<Timeline> make_timeline(const Trace& trace) {
   Builder builder(trace);
   builder.add_requests();
   builder.add_steps();
   builder.choose_views();
-  TRY_ASSIGN(const LogFile file, LogFile::open(log));
-  if (builder.wants_detail() && file.seekable()) {
-    TRY(file.scan(0, file.size(), [&](const Record& record) { builder.add_detail(record); }));
+  if (builder.wants_detail()) {
+    TRY(scan_again(trace, [&](const Record& record) { builder.add_detail(record); }));
   }
   return builder.take();
 }

@@ -32,6 +32,6 @@ struct Timeline {
   int lanes = 1;
 };
 
-Result<Timeline> make_timeline(const std::string& log, const Trace& trace);
+Result<Timeline> make_timeline(const Trace& trace);
 
 }  // namespace tinyvllm

@@ -240,6 +240,7 @@ void Trace::add_request(const Record& record) {
 }
 
 void Trace::take(Trace&& later) {
+  parts.insert(parts.end(), later.parts.begin(), later.parts.end());
   counts.merge(later.counts);
   events += later.events;
   dropped += later.dropped;

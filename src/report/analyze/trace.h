@@ -74,6 +74,7 @@ class Trace {
   void add(const Record& record);
   void take(Trace&& later);
 
+  std::vector<std::string> parts;  // files it was read from
   ScanCounts counts;
   int64_t events = 0;
   int64_t dropped = 0;
@@ -98,8 +99,12 @@ class Trace {
   std::string key_;  // room to build names in
 };
 
-// Reads a log on all cores. `progress(done, total)` is called on the calling thread.
+// Reads a log on all cores, with the parts that follow it (FILE.1, FILE.2, …) when its writer began
+// new ones. `progress(done, total)` is called on the calling thread.
 using Progress = std::function<void(int64_t done, int64_t total)>;
 Result<Trace> read_trace(const std::string& path, const Progress& progress = {});
+
+// Every record of the same files once more, in their order.
+Status scan_again(const Trace& trace, const LogFile::Visit& visit, const Progress& progress = {});
 
 }  // namespace tinyvllm
