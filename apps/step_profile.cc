@@ -57,9 +57,9 @@ Result<ProfiledRequest> profile(LLMEngine& engine, const Prompt& prompt, int tok
   ProfiledRequest result;
   const std::unique_ptr<TokenStream> text = engine.tokenizer().stream(/*skip_special=*/true);
 
-  const int64_t begin = Ledger::now_ns();
+  const int64_t begin = now_ns();
   TRY_ASSIGN(PreparedRequest request, engine.prepare(prompt, sampling, {}));
-  const int64_t encoded = Ledger::now_ns();
+  const int64_t encoded = now_ns();
   result.encode_ms = ms_between(begin, encoded);
   const SequenceId sequence = request.sequences.front().id;
   TRY(engine.core().add(std::move(request.sequences.front())));
@@ -69,22 +69,22 @@ Result<ProfiledRequest> profile(LLMEngine& engine, const Prompt& prompt, int tok
       return error("interrupted");
     }
     ledger.clear();
-    const int64_t step_begin = Ledger::now_ns();
+    const int64_t step_begin = now_ns();
     const std::vector<SequenceOutput> outputs = engine.core().step();
-    const int64_t step_end = Ledger::now_ns();
+    const int64_t step_end = now_ns();
     result.steps.push_back(sort_out(ledger.calls(), step_begin, step_end));
     for (const SequenceOutput& output : outputs) {
       if (!output.error.empty()) return error(output.error);
       for (const SampledToken& token : output.tokens) {
-        const int64_t before = Ledger::now_ns();
+        const int64_t before = now_ns();
         text->push(token.token, result.text);
-        result.decode_text_ms.push_back(ms_between(before, Ledger::now_ns()));
+        result.decode_text_ms.push_back(ms_between(before, now_ns()));
         result.tokens += 1;
       }
     }
   }
   text->finish(result.text);
-  result.total_ms = ms_between(begin, Ledger::now_ns());
+  result.total_ms = ms_between(begin, now_ns());
   return result;
 }
 

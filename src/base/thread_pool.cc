@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/stopwatch.h"
 
 namespace tinyvllm {
 namespace {
@@ -132,6 +133,30 @@ void ThreadPool::run(int64_t tasks, Call call, void* context) {
     }
   }
   next_.store(loop_word(loop_of(last) + 1, kNothingLeft), std::memory_order_release);
+}
+
+// The same loop with every task between two looks at the clock. A thread adds to its own times
+// only, before it reports the task as finished.
+void ThreadPool::run_watched(int64_t tasks, Call call, void* context, const char* what) {
+  struct Timed {
+    Call call;
+    void* context;
+    LoopTimes times;
+  } timed{call, context, {what, tasks, now_ns(), 0, {}}};
+  timed.times.threads.resize(static_cast<size_t>(threads_));
+  run(
+      tasks,
+      [](void* all, int64_t task, int thread) {
+        auto& own = *static_cast<Timed*>(all);
+        const int64_t begin = now_ns();
+        own.call(own.context, task, thread);
+        ThreadTime& time = own.times.threads[static_cast<size_t>(thread)];
+        time.busy_ns += now_ns() - begin;
+        time.tasks += 1;
+      },
+      &timed);
+  timed.times.end_ns = now_ns();
+  watch_->loop_done(std::move(timed.times));
 }
 
 void ThreadPool::park(uint64_t seen) {

@@ -20,6 +20,25 @@ namespace tinyvllm {
 // Physical cores that this process may use: its affinity mask and cgroup quota counted in.
 int default_thread_count();
 
+// What a loop cost, for those who watch: how long each thread was busy with its tasks. The rest of
+// the loop's time it was late or waited for the others.
+struct ThreadTime {
+  int64_t busy_ns = 0;
+  int64_t tasks = 0;
+};
+struct LoopTimes {
+  const char* what = "";  // a literal
+  int64_t tasks = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  std::vector<ThreadTime> threads;
+};
+class LoopWatch {
+ public:
+  virtual ~LoopWatch() = default;
+  virtual void loop_done(LoopTimes&& times) = 0;  // on the caller's thread
+};
+
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);
@@ -30,26 +49,35 @@ class ThreadPool {
   int size() const { return threads_; }
 
   // Calls body(task, thread) for every task in [0, tasks), tasks handed out in ascending order, and
-  // returns when all are done. Not reentrant; one caller at a time.
+  // returns when all are done. Not reentrant; one caller at a time. `what` tells loops apart in a
+  // trace.
   template <class Body>
-  void parallel_for(int64_t tasks, Body&& body) {
+  void parallel_for(int64_t tasks, Body&& body, const char* what = "tiles") {
     using Plain = std::remove_reference_t<Body>;
-    run(
-        tasks,
-        [](void* context, int64_t task, int thread) {
-          (*static_cast<Plain*>(context))(task, thread);
-        },
-        const_cast<void*>(static_cast<const void*>(&body)));
+    const Call call = [](void* context, int64_t task, int thread) {
+      (*static_cast<Plain*>(context))(task, thread);
+    };
+    void* const context = const_cast<void*>(static_cast<const void*>(&body));
+    if (watch_ == nullptr) {
+      run(tasks, call, context);
+    } else {
+      run_watched(tasks, call, context, what);
+    }
   }
+
+  // Whoever is to be told of every loop, until told otherwise; null: nobody. The caller's to set.
+  void watch(LoopWatch* watch) { watch_ = watch; }
 
  private:
   using Call = void (*)(void* context, int64_t task, int thread);
   void run(int64_t tasks, Call call, void* context);
+  void run_watched(int64_t tasks, Call call, void* context, const char* what);
   void work(int thread);
   void take_tasks(int thread);
   void park(uint64_t seen);
 
   const int threads_;
+  LoopWatch* watch_ = nullptr;
   std::vector<std::thread> workers_;
 
   // The loop in progress: its number and the next task to hand out, in one word, so that a task can

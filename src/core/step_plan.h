@@ -9,6 +9,7 @@
 
 #include "core/kv.h"
 #include "core/sampling_params.h"
+#include "telemetry/trace_context.h"
 #include "tinyvllm/outputs.h"
 
 namespace tinyvllm {
@@ -50,6 +51,7 @@ struct StepPlan {
   std::vector<SequencePlan> sequences;
   std::vector<InputToken> tokens;  // those of all sequences, end to end
   std::vector<BlockCopy> copies;
+  TraceContext trace = {};  // the step's own span
 
   bool empty() const { return sequences.empty(); }
   void clear() {
@@ -77,6 +79,9 @@ struct StepResult {
   // With all_logits and params.prompt_logprobs: the prompt's tokens that follow those fed.
   std::vector<ScoredToken> scored;
   std::string error;  // empty when all went well
+  // How long the two parts of the step took; 0 when it was not traced.
+  int64_t forward_ns = 0;
+  int64_t sample_ns = 0;
 };
 
 }  // namespace tinyvllm

@@ -12,6 +12,7 @@
 #include "device/device.h"
 #include "telemetry/fault_watch.h"
 #include "telemetry/ledger.h"
+#include "telemetry/trace_context.h"
 
 namespace tinyvllm {
 
@@ -25,6 +26,7 @@ struct ExecContext {
   int layer = -1;  // being computed; -1 outside the layers
   Phase phase = Phase::kPrefill;
   Ledger* ledger = nullptr;  // null: nobody is watching
+  TraceContext trace = {};
   FaultWatch* faults = nullptr;
 
   // What layers add to: never rounded to less than a float.

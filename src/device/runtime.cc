@@ -1,6 +1,7 @@
 #include "device/runtime.h"
 
 #include "device/cpu/cpu_device.h"
+#include "telemetry/live_lines.h"
 
 namespace tinyvllm {
 
@@ -18,6 +19,7 @@ Result<std::unique_ptr<Runtime>> Runtime::create(const RuntimeOptions& options) 
   }
   runtime->memory_budget_ = device->available_memory();
   runtime->devices_.push_back(std::move(device));
+  if (const auto lines = LiveLines::from_environment()) runtime->tracer_.attach(lines);
   return runtime;
 }
 

@@ -1,5 +1,5 @@
-// What a process has one of: its devices, its thread pool, its memory budget. Made in main and
-// passed down; engines in the same process share it.
+// What a process has one of: its devices, its thread pool, its memory budget, its tracer. Made in
+// main and passed down; engines in the same process share it.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "device/cuda/cuda_device.h"
 #include "device/device.h"
+#include "telemetry/tracer.h"
 
 namespace tinyvllm {
 
@@ -25,6 +26,7 @@ class Runtime {
 
   Device& device() { return *devices_.front(); }
   ThreadPool& pool() { return pool_; }
+  Tracer& tracer() { return tracer_; }
 
   // The pool runs one loop at a time: an engine that computes holds this, a step or a load long.
   std::mutex& turn() { return turn_; }
@@ -38,6 +40,7 @@ class Runtime {
   explicit Runtime(int threads) : pool_(threads) {}
 
   ThreadPool pool_;
+  Tracer tracer_;
   std::mutex turn_;
   std::vector<std::unique_ptr<Device>> devices_;
   size_t memory_budget_ = 0;

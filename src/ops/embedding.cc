@@ -23,6 +23,7 @@ void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float s
   CHECK(x.dtype == DType::kF32 && x.rows == batch.sizes.num_tokens && x.cols == e.table.shape[1])
       << "embedding of " << batch.sizes.num_tokens << " tokens, width " << e.table.shape[1]
       << ", into [" << x.rows << ", " << x.cols << "]";
+  const PartScope part(ctx.trace, TraceLevel::kOp, "generation_loop", "embedding");
   const OpScope scope(
       ctx,
       [&] {

@@ -4,11 +4,22 @@
 
 #include "ops/attention.h"
 #include "ops/cuda/ops.h"
+#include "ops/op_scope.h"
 
 namespace tinyvllm::ops {
 
 void copy_kv_blocks(ExecContext& ctx, std::span<const BlockCopy> copies) {
-  if (ctx.dry_run) return;
+  if (ctx.dry_run || copies.empty()) return;
+  const OpScope scope(ctx, [&] {
+    double bytes = 0;
+    for (const BlockCopy& copy : copies) {
+      const KvView& view = ctx.kv[static_cast<size_t>(copy.group)];
+      bytes += 2.0 * static_cast<double>(kv_block_bytes(view.spec, view.block_size));
+    }
+    const auto blocks = static_cast<int64_t>(copies.size());
+    return OpCall{
+        .op = "kv_copy", .dtype = ctx.kv.front().spec.dtype, .rows = blocks, .bytes = bytes};
+  });
   for (const BlockCopy& copy : copies) {
     const KvView& view = ctx.kv[static_cast<size_t>(copy.group)];
     CHECK(copy.from < view.num_blocks && copy.to < view.num_blocks)

@@ -48,8 +48,11 @@ void run(ExecContext& ctx, const char* op, const Norm* norm, const Linear& w, Ep
       [&] {
         const double written = bytes_of(y) * (epilogue == Epilogue::kAdd ? 2 : 1);
         return OpCall{.op = op,
+                      .kernel = "linear",
+                      .reason = w.weights().reason,
                       .dtype = w.weights().dtype,
                       .rows = x.rows,
+                      .matmul = true,
                       .out = w.out(),
                       .in = w.in(),
                       .bytes = static_cast<double>(w.bytes()) + bytes_of(x) + written,

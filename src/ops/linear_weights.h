@@ -12,6 +12,7 @@ struct Linear::Weights {
   int64_t out = 0;
   size_t bytes = 0;
   DType dtype = DType::kF32;  // of the first part
+  const char* reason = "";    // why its kernel was chosen, a literal
 };
 
 }  // namespace tinyvllm::ops

@@ -33,6 +33,7 @@ Result<Buffer> floats(Device& device, const TensorView& view, float offset) {
 OpCall describe(const char* op, const Tensor& x, double moved) {
   const double elements = static_cast<double>(x.rows) * static_cast<double>(x.cols);
   return OpCall{.op = op,
+                .kernel = "norm",
                 .rows = x.rows,
                 .out = x.cols,
                 .in = x.cols,

@@ -3,11 +3,11 @@
 // a ledger pays one comparison.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/stopwatch.h"
 
 namespace tinyvllm {
 
@@ -18,9 +18,12 @@ inline const char* phase_name(Phase phase) {
 }
 
 struct OpCall {
-  const char* op = "";        // a literal: "linear"
+  const char* op = "";        // a literal: "norm_linear"
+  const char* kernel = "";    // that does the work, where it is not the op's own: "linear"
+  const char* reason = "";    // why that kernel, where there was a choice
   DType dtype = DType::kF32;  // of the weights or the cache
   int64_t rows = 0;           // tokens
+  bool matmul = false;        // [rows, in] times [in, out]
   int64_t out = 0;            // columns of the result
   int64_t in = 0;             // columns of the input, or cached tokens seen
   double bytes = 0;           // that must be read and written, each once
@@ -36,12 +39,6 @@ class Ledger {
   void add(const OpCall& call) { calls_.push_back(call); }
   const std::vector<OpCall>& calls() const { return calls_; }
   void clear() { calls_.clear(); }
-
-  static int64_t now_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
 
  private:
   std::vector<OpCall> calls_;

@@ -263,17 +263,20 @@ void attend_by_splits(ExecContext& ctx, const Job& job, int64_t tasks, int split
     const Seen seen = splits_of(job, task);
     if (split >= seen.begin && split < seen.end) attend_split(job, task, split, s, part);
   });
-  ctx.pool.parallel_for(tasks, [&](int64_t index, int thread) {
-    const Task task = task_at(index);
-    if (task.tokens <= 0) return;
-    const AttentionState total = make_state(job, scratch.of(thread).states, job.sharing);
-    const int rows = job.sharing;
-    for (int64_t unit = index * splits; unit < (index + 1) * splits; ++unit) {
-      float* part = part_at(unit);
-      merge(job, task, {part, part + rows, part + 2 * rows}, total);
-    }
-    store_result(job, task, total);
-  });
+  ctx.pool.parallel_for(
+      tasks,
+      [&](int64_t index, int thread) {
+        const Task task = task_at(index);
+        if (task.tokens <= 0) return;
+        const AttentionState total = make_state(job, scratch.of(thread).states, job.sharing);
+        const int rows = job.sharing;
+        for (int64_t unit = index * splits; unit < (index + 1) * splits; ++unit) {
+          float* part = part_at(unit);
+          merge(job, task, {part, part + rows, part + 2 * rows}, total);
+        }
+        store_result(job, task, total);
+      },
+      "merge_splits");
 }
 
 }  // namespace

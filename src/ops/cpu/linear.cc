@@ -64,18 +64,21 @@ Activations prepare(ExecContext& ctx, const Norm* norm, const LinearWeights& w, 
   if (ctx.dry_run || (norm == nullptr && !quantized)) return a;
 
   const Kernels& k = kernels(ctx.device);
-  ctx.pool.parallel_for(x.rows, [&](int64_t r, int thread) {
-    const float* row = x.f32() + r * x.stride;
-    if (norm != nullptr) {
-      float* to = source.f32() + (keep ? r : thread) * source.stride;
-      norm_row(ctx, *norm, row, to);
-      row = to;
-    }
-    for (size_t form = 1; form < kForms; ++form) {
-      if (!wanted[form]) continue;
-      (k.*kFormInfo[form].quantize)(row, x.cols, memory[form] + r * a.stride[form]);
-    }
-  });
+  ctx.pool.parallel_for(
+      x.rows,
+      [&](int64_t r, int thread) {
+        const float* row = x.f32() + r * x.stride;
+        if (norm != nullptr) {
+          float* to = source.f32() + (keep ? r : thread) * source.stride;
+          norm_row(ctx, *norm, row, to);
+          row = to;
+        }
+        for (size_t form = 1; form < kForms; ++form) {
+          if (!wanted[form]) continue;
+          (k.*kFormInfo[form].quantize)(row, x.cols, memory[form] + r * a.stride[form]);
+        }
+      },
+      quantized ? "quantize_activations" : "norm_activations");
   return a;
 }
 

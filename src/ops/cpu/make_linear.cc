@@ -19,6 +19,20 @@ Form form_for(DType weights) {
   return weights == DType::kQ8_0 ? Form::kQ8Wide : Form::kQ8;
 }
 
+const char* reason_for(Form form) {
+  switch (form) {
+    case Form::kFloat:
+      return "float rows are multiplied where the file has them";
+    case Form::kQ8:
+      return "blocks of 32 in interleaved rows times int8 activations";
+    case Form::kQ8Wide:
+      return "blocks of 32 bytes in interleaved rows times int8 activations";
+    case Form::kQ8K:
+      return "blocks of 256 in interleaved rows times int8 activations";
+  }
+  return "";
+}
+
 void pack(ThreadPool& pool, const TensorView& view, LinearPart& part, char* to) {
   const int64_t k = view.shape[1];
   const auto* from = static_cast<const char*>(view.data);
@@ -105,6 +119,7 @@ Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& 
     weights->parts.push_back(part);
   }
   weights->halves_align = halves_align(*weights);
+  weights->reason = reason_for(weights->parts.front().form);
   TRY_ASSIGN(weights->packed, device.allocate(packed_bytes, "packed weights"));
   TRY_ASSIGN(weights->bias, make_bias(device, parts, weights->out));
 

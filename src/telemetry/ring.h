@@ -1,0 +1,61 @@
+// A queue from one thread to one other, of a fixed number of places: putting something in never
+// waits, never locks and never allocates. When it is full the newest is dropped and counted.
+// Places are memory that nobody has touched until they are first used.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace tinyvllm {
+
+template <class T>
+class Ring {
+ public:
+  explicit Ring(size_t places) : mask_(places - 1), places_(new Place[places]) {}  // a power of two
+  ~Ring() {
+    drain([](T&&) {});
+  }
+  Ring(const Ring&) = delete;
+  Ring& operator=(const Ring&) = delete;
+
+  // The one thread's side.
+  void push(T&& value) {
+    const size_t end = end_.load(std::memory_order_relaxed);
+    if (end - begin_.load(std::memory_order_acquire) > mask_) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    std::construct_at(reinterpret_cast<T*>(places_[end & mask_].bytes), std::move(value));
+    end_.store(end + 1, std::memory_order_release);
+  }
+
+  // The other's: hands over everything that is there now, oldest first, and says how many.
+  template <class Take>
+  size_t drain(Take&& take) {
+    const size_t end = end_.load(std::memory_order_acquire);
+    const size_t begin = begin_.load(std::memory_order_relaxed);
+    for (size_t i = begin; i != end; ++i) {
+      T* value = std::launder(reinterpret_cast<T*>(places_[i & mask_].bytes));
+      take(std::move(*value));
+      std::destroy_at(value);
+      begin_.store(i + 1, std::memory_order_release);
+    }
+    return end - begin;
+  }
+  uint64_t take_dropped() { return dropped_.exchange(0, std::memory_order_relaxed); }
+
+ private:
+  struct Place {
+    alignas(T) unsigned char bytes[sizeof(T)];
+  };
+  const size_t mask_;
+  const std::unique_ptr<Place[]> places_;
+  alignas(64) std::atomic<size_t> end_{0};  // written by the one
+  std::atomic<uint64_t> dropped_{0};
+  alignas(64) std::atomic<size_t> begin_{0};  // written by the other
+};
+
+}  // namespace tinyvllm

@@ -1,0 +1,229 @@
+#include "telemetry/trace_format.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "telemetry/json_line.h"
+
+namespace tinyvllm {
+namespace {
+
+// "linear_q4_1_avx2": what multiplies, what it reads, and for which machine.
+std::string kernel_name(const OpCall& call, const char* backend) {
+  std::string name = *call.kernel != '\0' ? call.kernel : call.op;
+  name += '_';
+  for (const char* c = dtype_name(call.dtype); *c != '\0'; ++c) {
+    name += static_cast<char>(std::tolower(static_cast<unsigned char>(*c)));
+  }
+  const char* dash = std::strchr(backend, '-');
+  return name + '_' + (dash == nullptr ? backend : dash + 1);
+}
+
+const char* scope_of(Phase phase) {
+  return phase == Phase::kPrefill ? "Prompt Processing" : "Generation Loop";
+}
+
+// "Generation Loop/block_3/attention"; the head, a product outside the layers, is the step's
+// output.
+std::string path_of(const OpCall& call) {
+  std::string path = scope_of(call.phase);
+  if (call.layer >= 0) path += "/block_" + std::to_string(call.layer);
+  path += '/';
+  return path + (call.layer < 0 && call.matmul ? "generation_step_output" : call.op);
+}
+
+std::string with_layer(std::string name, int layer) {
+  if (const size_t at = name.find("{}"); at != std::string::npos) {
+    name.replace(at, 2, std::to_string(layer));
+  }
+  return name;
+}
+
+int64_t mean(const LoopTimes& times, int64_t ThreadTime::*part) {
+  int64_t sum = 0;
+  for (const ThreadTime& thread : times.threads) sum += thread.*part;
+  return sum / std::max<int64_t>(1, static_cast<int64_t>(times.threads.size()));
+}
+
+void put_op(JsonLine& json, const OpCompleted& op, const std::string& kernel) {
+  const OpCall& call = op.call;
+  json.field("op", call.op).field("kernel", kernel);
+  if (call.matmul) {
+    json.field("batch", 1).field("m", call.rows).field("n", call.out).field("k", call.in);
+    json.field("tA", 0).field("tB", 1);
+  } else {
+    json.field("out", call.out).field("in", call.in);
+  }
+  json.field("rows", call.rows).field("dtype", dtype_name(call.dtype));
+  json.field("phase", phase_name(call.phase)).field("layer", call.layer).field("step", op.step);
+  json.field("bytes", call.bytes).field("flops", call.flops).field("threads", op.threads);
+}
+
+}  // namespace
+
+// One line: begun here, its data filled by the caller, ended when it goes.
+class TraceFormat::Line {
+ public:
+  Line(TraceFormat& format, const TraceRecord& at, std::string_view name, std::string_view type,
+       std::string& out)
+      : out_(out), json_(out) {
+    format.lines_ += 1;
+    json_.open().field("timestamp", Micros{std::max<int64_t>(0, at.end_ns - format.start_ns_)});
+    put_span("span_id", at.span);
+    put_span("parent_span_id", at.parent);
+    json_.field("span_name", name).open("event").field("type", type).open("data");
+  }
+  ~Line() {
+    json_.close().close().close();
+    out_ += '\n';
+  }
+  JsonLine& data() { return json_; }
+
+ private:
+  void put_span(std::string_view name, SpanId span) {
+    if (span == 0) {
+      json_.raw(name, "null");
+    } else {
+      json_.field(name, span);
+    }
+  }
+
+  std::string& out_;
+  JsonLine json_;
+};
+
+size_t TraceFormat::OpKeyHash::operator()(const OpKey& key) const {
+  const auto address = [](const char* text) { return reinterpret_cast<uintptr_t>(text); };
+  size_t hash = address(key.op) * 31 + address(key.kernel);
+  hash = hash * 31 + address(key.backend);
+  return hash * 31 + (static_cast<size_t>(key.layer + 1) << 10) +
+         (static_cast<size_t>(key.dtype) << 1) + static_cast<size_t>(key.phase);
+}
+
+const TraceFormat::OpNames& TraceFormat::names_of(const OpCall& call, const char* backend) {
+  OpNames& names = names_[{call.op, call.kernel, backend, call.dtype, call.phase, call.layer}];
+  if (names.path.empty()) names = {kernel_name(call, backend), path_of(call)};
+  return names;
+}
+
+// A choice of kernel is written when it is first seen; at level kernel, for every call.
+void TraceFormat::write_choice(const TraceRecord& record, const OpCompleted& op, std::string& out) {
+  const OpCall& call = op.call;
+  const std::string& kernel = names_of(call, op.backend).kernel;
+  Line line(*this, record, call.op, "KernelBackendSelected", out);
+  line.data().field("op_name", call.op).field("backend", op.backend);
+  line.data().field("reason", *call.reason != '\0' ? call.reason : "OnlyAvailable");
+  line.data().field("kernel", kernel).field("dtype", dtype_name(call.dtype));
+}
+
+void TraceFormat::write(const TraceRecord& record, const OpCompleted& op, std::string& out) {
+  const size_t known = names_.size();
+  const OpNames& names = names_of(op.call, op.backend);
+  const bool is_new = names_.size() > known && chosen_.emplace(names.kernel, op.call.op).second;
+  if (is_new || level_ == TraceLevel::kKernel) write_choice(record, op, out);
+  Line line(*this, record, op.call.op, "GpuOpCompleted", out);
+  line.data().field("op_name", names.path).field("backend", op.backend);
+  line.data().field("duration_us", Micros{record.end_ns - record.begin_ns}).open("data");
+  put_op(line.data(), op, names.kernel);
+  line.data().close();
+}
+
+void TraceFormat::write(const TraceRecord& record, const DeviceTime& time, std::string& out) {
+  Line line(*this, record, time.name, "GpuOpCompleted", out);
+  line.data().field("op_name", std::string(scope_of(time.phase)) + '/' + time.name);
+  line.data().field("backend", time.backend);
+  line.data().field("duration_us", Micros{record.end_ns - record.begin_ns}).open("data");
+  line.data().field("phase", phase_name(time.phase)).field("step", time.step).close();
+}
+
+void TraceFormat::write(const TraceRecord& record, const PartCompleted& part, std::string& out) {
+  const std::string name = with_layer(part.name, part.layer);
+  Line line(*this, record, name, "InternalKernelCompleted", out);
+  line.data().field("parent_op_name", part.parent).field("internal_kernel_name", name);
+  line.data().field("duration_us", Micros{record.end_ns - record.begin_ns});
+  line.data().field("step", part.step).field("layer", part.layer);
+}
+
+// The loop's time is what its threads worked, on average, and what they stood waiting for the last
+// one: drawn one after the other, which is how it went on average.
+void TraceFormat::write(const TraceRecord& record, const LoopCompleted& loop, std::string& out) {
+  const LoopTimes& times = loop.times;
+  TraceRecord at{record.level, record.begin_ns, record.begin_ns, record.span, record.parent, {}};
+  {
+    Line line(*this, at, times.what, "GpuKernelDispatched", out);
+    const OpNames& names = names_of(loop.call, loop.backend);
+    line.data().field("kernel_name", names.kernel).field("op_name", names.path);
+    line.data().field("thread_groups", times.tasks);
+  }
+  const int64_t duration = record.end_ns - record.begin_ns;
+  const int64_t worked = std::min(duration, mean(times, &ThreadTime::busy_ns));
+  const auto part = [&](const char* name, int64_t begin, int64_t end) {
+    at.end_ns = end;
+    Line line(*this, at, name, "InternalKernelCompleted", out);
+    JsonLine& data = line.data();
+    data.field("parent_op_name", loop.call.op).field("internal_kernel_name", name);
+    data.field("duration_us", Micros{end - begin});
+    data.field("step", loop.step).field("layer", loop.call.layer);
+    if (name != times.what) return;
+    const auto busy = [](const ThreadTime& t) { return Micros{t.busy_ns}; };
+    const auto wait = [&](const ThreadTime& t) {
+      return Micros{std::max<int64_t>(0, duration - t.busy_ns)};
+    };
+    data.list("busy_us", times.threads, busy).list("wait_us", times.threads, wait);
+    data.list("tasks", times.threads, [](const ThreadTime& t) { return t.tasks; });
+  };
+  part(times.what, record.begin_ns, record.begin_ns + worked);
+  part("barrier_sync", record.begin_ns + worked, record.end_ns);
+}
+
+void TraceFormat::write(const TraceRecord& record, const ForwardStep& step, std::string& out) {
+  Line line(*this, record, "forward", ForwardStep::kType, out);
+  line.data().field("total_bytes", step.weight_bytes + step.kv_read_bytes + step.kv_written_bytes);
+  line.data().open("breakdown").field("weights", step.weight_bytes);
+  line.data().field("kv_read", step.kv_read_bytes).field("kv_written", step.kv_written_bytes);
+  line.data().close().field("step", step.step).field("tokens", step.tokens);
+  line.data().field("phase", phase_name(step.phase));
+  line.data().field("duration_us", Micros{record.end_ns - record.begin_ns});
+}
+
+void TraceFormat::write(const TraceRecord& record, const CacheAccess& access, std::string& out) {
+  Line line(*this, record, "prefix", "ResourceCacheAccess", out);
+  line.data().field("cache_key", "prefix/" + std::to_string(access.sequence));
+  line.data().field("hit", access.bytes > 0).field("bytes", access.bytes);
+}
+
+void TraceFormat::write(const TraceRecord& record, const PrefixCache& cache, std::string& out) {
+  {
+    Line line(*this, record, "prefix", PrefixCache::kType, out);
+    cache.fields([&](const char* name, const auto& value) { line.data().field(name, value); });
+  }
+  Line line(*this, record, "prefix", "ResourceCacheSummary", out);
+  line.data().field("cache", "prefix").field("hits", cache.hits);
+  line.data().field("misses", cache.queries - cache.hits);
+  const auto queries = static_cast<double>(std::max<uint64_t>(1, cache.queries));
+  line.data().field("hit_rate", static_cast<double>(cache.hits) / queries);
+  line.data().field("size", cache.size);
+}
+
+void TraceFormat::write(const TraceRecord& record, const Note& note, std::string& out) {
+  const std::string_view object = note.data;
+  Line line(*this, record, "run", note.type, out);
+  line.data().raw({}, object.substr(1, object.size() - 2));  // its fields, without the braces
+}
+
+// The rest: what lasted says so first, then its fields.
+template <class Event>
+void TraceFormat::write(const TraceRecord& record, const Event& event, std::string& out) {
+  Line line(*this, record, Event::kSpan, Event::kType, out);
+  if (record.end_ns > record.begin_ns) {
+    line.data().field("duration_us", Micros{record.end_ns - record.begin_ns});
+  }
+  event.fields([&](const char* name, const auto& value) { line.data().field(name, value); });
+}
+
+void TraceFormat::append(const TraceRecord& record, std::string& out) {
+  std::visit([&](const auto& event) { write(record, event, out); }, record.event);
+}
+
+}  // namespace tinyvllm

@@ -1,0 +1,159 @@
+#include "telemetry/tracer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+
+#include "base/stopwatch.h"
+
+namespace tinyvllm {
+namespace {
+
+// A decode step of a small model at level kernel notes some 2000 records in 7 ms: this holds a
+// tenth of a second of them.
+constexpr size_t kPlaces = 1 << 15;
+// Between two looks at the rings. Nobody wakes the thread for a record: that would be a system call
+// on the step's path.
+constexpr auto kInterval = std::chrono::milliseconds(10);
+
+std::atomic<uint64_t> tracers{0};  // so far, to tell their threads' rings apart
+
+int64_t own_cpu_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Signals are for the threads that people wait for.
+void block_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+}  // namespace
+
+const char* level_name(TraceLevel level) {
+  constexpr const char* kNames[] = {"off", "step", "op", "kernel"};
+  return kNames[static_cast<size_t>(level)];
+}
+
+std::optional<TraceLevel> level_from_name(std::string_view name) {
+  for (const TraceLevel level :
+       {TraceLevel::kOff, TraceLevel::kStep, TraceLevel::kOp, TraceLevel::kKernel}) {
+    if (name == level_name(level)) return level;
+  }
+  return std::nullopt;
+}
+
+Tracer::Tracer() : id_(tracers.fetch_add(1) + 1) {}
+
+Tracer::~Tracer() {
+  if (thread_.joinable()) {
+    {
+      const std::scoped_lock lock(wake_mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+  drain();
+}
+
+// The ring is the thread's as long as it lives, and the tracer's until it is empty.
+Tracer::Records& Tracer::own_ring() {
+  struct Own {
+    uint64_t tracer = 0;
+    std::shared_ptr<Records> ring;
+  };
+  thread_local Own own;
+  if (own.tracer != id_) {
+    own = {id_, std::make_shared<Records>(kPlaces)};
+    const std::scoped_lock lock(rings_mutex_);
+    rings_.push_back(own.ring);
+  }
+  return *own.ring;
+}
+
+void Tracer::note(const char* type, std::string data) {
+  if (!on(TraceLevel::kStep)) return;
+  const int64_t now = now_ns();
+  add({TraceLevel::kStep, now, now, kRun, 0, Note{type, std::move(data)}});
+}
+
+const char* Tracer::intern(const std::string& text) {
+  const std::scoped_lock lock(rings_mutex_);
+  return interned_.insert(text).first->c_str();
+}
+
+void Tracer::set_level() {
+  TraceLevel level = TraceLevel::kOff;
+  for (const auto& sink : sinks_) level = std::max(level, sink->level());
+  level_.store(level, std::memory_order_relaxed);
+}
+
+void Tracer::attach(std::shared_ptr<TraceSink> sink) {
+  drain();  // what was noted for others
+  const std::scoped_lock lock(sinks_mutex_);
+  sinks_.push_back(std::move(sink));
+  set_level();
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+}
+
+void Tracer::detach(const std::shared_ptr<TraceSink>& sink) {
+  drain();
+  const std::scoped_lock lock(sinks_mutex_);
+  std::erase(sinks_, sink);
+  set_level();
+}
+
+void Tracer::hand_out(const TraceRecord& record) {
+  for (const auto& sink : sinks_) {
+    if (record.level <= sink->level() && !sink->is_over()) sink->take(record);
+  }
+}
+
+// Whoever holds the sinks is the one reader of the rings.
+size_t Tracer::drain() {
+  const std::scoped_lock lock(sinks_mutex_);
+  std::vector<std::shared_ptr<Records>> rings;
+  {
+    const std::scoped_lock rings_lock(rings_mutex_);
+    // One that its thread has left behind goes once it is empty: what is drained now is all of it.
+    std::erase_if(rings_, [&](const std::shared_ptr<Records>& ring) {
+      const bool left_behind = ring.use_count() == 1;
+      if (left_behind) std::atomic_thread_fence(std::memory_order_acquire);
+      rings.push_back(ring);
+      return left_behind;
+    });
+  }
+  size_t count = 0;
+  for (const auto& ring : rings) {
+    count += ring->drain([&](TraceRecord&& record) { hand_out(record); });
+    if (const uint64_t dropped = ring->take_dropped(); dropped > 0) {
+      const int64_t now = now_ns();
+      hand_out({TraceLevel::kStep, now, now, kRun, 0, RecordsDropped{dropped}});
+    }
+  }
+  for (const auto& sink : sinks_) {
+    if (!sink->is_over()) sink->pause();
+  }
+  const size_t over = std::erase_if(sinks_, [](const auto& sink) { return sink->is_over(); });
+  if (over > 0) set_level();
+  return count;
+}
+
+void Tracer::run() {
+  block_signals();
+  for (;;) {
+    {
+      std::unique_lock lock(wake_mutex_);
+      if (wake_.wait_for(lock, kInterval, [&] { return stopping_; })) return;
+    }
+    drain();
+    thread_cpu_ns_.store(own_cpu_ns(), std::memory_order_relaxed);
+  }
+}
+
+}  // namespace tinyvllm

@@ -1,0 +1,85 @@
+// Takes records of what happens from any thread and hands them, on a thread of its own, to those
+// who want them: a file, a terminal, a profile. One per Runtime. While nobody wants anything it is
+// off, and being off costs one comparison wherever something could be noted.
+//
+// A thread that notes something puts it into a ring of its own: it never waits, for a lock, for a
+// disk or for anybody. What finds its ring full is dropped, and a RecordsDropped says how many.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "telemetry/ring.h"
+#include "telemetry/trace_events.h"
+
+namespace tinyvllm {
+
+// Wants records up to its level. Called on the tracer's thread alone.
+class TraceSink {
+ public:
+  virtual ~TraceSink() = default;
+  virtual TraceLevel level() const = 0;
+  virtual void take(const TraceRecord& record) = 0;
+  virtual void pause() {}                         // nothing more is there right now
+  virtual bool is_over() const { return false; }  // it can take no more, and is let go
+};
+
+class Tracer {
+ public:
+  Tracer();
+  ~Tracer();  // those who still want records get all that are left
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  TraceLevel level() const { return level_.load(std::memory_order_relaxed); }
+  bool on(TraceLevel level) const { return this->level() >= level; }
+
+  SpanId new_span() { return next_span_.fetch_add(1, std::memory_order_relaxed); }
+  static constexpr SpanId kRun = 1;  // the root of all spans
+
+  void add(TraceRecord&& record) { own_ring().push(std::move(record)); }
+  // A moment, or something that began earlier and ends now.
+  void note(const char* type, std::string data);
+
+  // A copy that lives as long as the tracer.
+  const char* intern(const std::string& text);
+
+  void attach(std::shared_ptr<TraceSink> sink);
+  // The sink has had everything that was noted before the call, and gets nothing more.
+  void detach(const std::shared_ptr<TraceSink>& sink);
+
+  int64_t thread_cpu_ns() const { return thread_cpu_ns_.load(std::memory_order_relaxed); }
+
+ private:
+  using Records = Ring<TraceRecord>;
+  Records& own_ring();
+  void run();
+  size_t drain();
+  void hand_out(const TraceRecord& record);
+  void set_level();  // under sinks_mutex_
+
+  const uint64_t id_;  // no other tracer's of this process
+  std::atomic<TraceLevel> level_{TraceLevel::kOff};
+  std::atomic<SpanId> next_span_{kRun + 1};
+
+  std::mutex rings_mutex_;
+  std::vector<std::shared_ptr<Records>> rings_;
+  std::set<std::string> interned_;
+
+  std::mutex sinks_mutex_;  // held while records are handed out
+  std::vector<std::shared_ptr<TraceSink>> sinks_;
+
+  std::mutex wake_mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;  // from the first sink on
+  std::atomic<int64_t> thread_cpu_ns_{0};
+};
+
+}  // namespace tinyvllm

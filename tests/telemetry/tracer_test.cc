@@ -1,0 +1,247 @@
+// The tracer under many threads, and its file under everything that can happen to one: no record is
+// lost without being counted, and whatever becomes of the file, the run goes on.
+#include "telemetry/tracer.h"
+
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <map>
+#include <simdjson.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+#include "base/strings.h"
+#include "telemetry/trace_context.h"
+#include "telemetry/trace_file.h"
+
+namespace tinyvllm {
+namespace {
+
+TraceRecord step_record(uint64_t step) {
+  return {TraceLevel::kStep, 0, 0, Tracer::kRun, 0, KvBlocks{.step = step}};
+}
+
+// Remembers which steps it was told of, and how many were dropped.
+class Memory final : public TraceSink {
+ public:
+  explicit Memory(TraceLevel level) : level_(level) {}
+  TraceLevel level() const override { return level_; }
+  void take(const TraceRecord& record) override {
+    if (const auto* kv = std::get_if<KvBlocks>(&record.event)) seen.push_back(kv->step);
+    if (const auto* lost = std::get_if<RecordsDropped>(&record.event)) dropped += lost->count;
+  }
+  std::vector<uint64_t> seen;
+  uint64_t dropped = 0;
+
+ private:
+  const TraceLevel level_;
+};
+
+TEST(Tracer, EveryRecordOfEveryThreadArrivesOnceOrIsCounted) {
+  constexpr uint64_t kThreads = 6;
+  constexpr uint64_t kEach = 40'000;  // more than a ring holds
+  Tracer tracer;
+  const auto memory = std::make_shared<Memory>(TraceLevel::kStep);
+  tracer.attach(memory);
+  std::vector<std::thread> threads;
+  for (uint64_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (uint64_t i = 0; i < kEach; ++i) tracer.add(step_record(thread * kEach + i));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  tracer.detach(memory);
+  EXPECT_EQ(memory->seen.size() + memory->dropped, kThreads * kEach);
+  std::map<uint64_t, uint64_t> last;  // of each thread: in its order, and none twice
+  for (const uint64_t step : memory->seen) {
+    const auto [entry, is_new] = last.try_emplace(step / kEach, step);
+    if (is_new) continue;
+    EXPECT_LT(entry->second, step);
+    entry->second = step;
+  }
+}
+
+TEST(Tracer, ListensAsCloselyAsTheClosestListener) {
+  Tracer tracer;
+  EXPECT_EQ(tracer.level(), TraceLevel::kOff);
+  const auto steps = std::make_shared<Memory>(TraceLevel::kStep);
+  const auto ops = std::make_shared<Memory>(TraceLevel::kOp);
+  tracer.attach(steps);
+  tracer.attach(ops);
+  EXPECT_EQ(tracer.level(), TraceLevel::kOp);
+  TraceRecord of_op = step_record(7);
+  of_op.level = TraceLevel::kOp;
+  tracer.add(std::move(of_op));
+  tracer.detach(ops);
+  EXPECT_EQ(tracer.level(), TraceLevel::kStep);
+  tracer.add(step_record(8));
+  tracer.detach(steps);
+  EXPECT_EQ(tracer.level(), TraceLevel::kOff);
+  EXPECT_EQ(ops->seen, std::vector<uint64_t>({7}));
+  EXPECT_EQ(steps->seen, std::vector<uint64_t>({8}));
+}
+
+class TraceFiles : public testing::Test {
+ protected:
+  TraceFiles()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("tinyvllm_trace_" + std::to_string(getpid()))) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~TraceFiles() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+  static TraceFileOptions options(const std::string& path) {
+    return {path, TraceLevel::kOp, 0, {{"TraceStarted", R"({"format":1})"}}};
+  }
+  static std::vector<std::string> lines_of(const std::string& path) {
+    std::ifstream file(path);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);) lines.push_back(line);
+    return lines;
+  }
+  // Traces until the file gives up, and says how many warnings that took.
+  static size_t warnings_until_off(Tracer& tracer, const std::string& path) {
+    testing::internal::CaptureStderr();
+    {
+      const auto log = TraceLog::open(tracer, options(path), 2).value();
+      for (int i = 0; i < 10'000'000 && tracer.on(TraceLevel::kStep); ++i) {
+        tracer.add(step_record(static_cast<uint64_t>(i)));
+        if (i % 1000 == 0) usleep(1000);
+      }
+      EXPECT_EQ(tracer.level(), TraceLevel::kOff) << "tracing should have ended by itself";
+    }
+    const std::string text = testing::internal::GetCapturedStderr();
+    return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+
+  const std::filesystem::path folder_;
+};
+
+TEST_F(TraceFiles, AnOpIsThisLine) {
+  TraceFormat format(TraceLevel::kOp, /*start_ns=*/1'000'000);
+  OpCompleted op{.call = {}, .step = 4, .backend = "cpu-avx2", .threads = 2};
+  op.call = {.op = "norm_linear", .kernel = "linear", .reason = "why", .dtype = DType::kQ4_1};
+  op.call.matmul = true;
+  op.call.rows = 1;
+  op.call.out = 960;
+  op.call.in = 576;
+  op.call.bytes = 345600.5;
+  op.call.flops = 1105920;
+  op.call.phase = Phase::kDecode;
+  op.call.layer = 12;
+  std::string out;
+  format.append({TraceLevel::kOp, 1'000'500, 1'031'520, 9, 8, op}, out);
+  format.append({TraceLevel::kOp, 1'000'500, 1'031'520, 9, 8, op}, out);  // the choice is known now
+  const std::string line =
+      R"({"timestamp":31.520,"span_id":9,"parent_span_id":8,"span_name":"norm_linear",)"
+      R"("event":{"type":"GpuOpCompleted","data":{"op_name":"Generation Loop/block_12/norm_linear",)"
+      R"("backend":"cpu-avx2","duration_us":31.020,"data":{"op":"norm_linear",)"
+      R"("kernel":"linear_q4_1_avx2","batch":1,"m":1,"n":960,"k":576,"tA":0,"tB":1,"rows":1,)"
+      R"("dtype":"Q4_1","phase":"decode","layer":12,"step":4,"bytes":345600.500,)"
+      R"("flops":1105920,"threads":2}}}})";
+  const std::string choice =
+      R"({"timestamp":31.520,"span_id":9,"parent_span_id":8,"span_name":"norm_linear",)"
+      R"("event":{"type":"KernelBackendSelected","data":{"op_name":"norm_linear",)"
+      R"("backend":"cpu-avx2","reason":"why","kernel":"linear_q4_1_avx2","dtype":"Q4_1"}}})";
+  EXPECT_EQ(out, choice + "\n" + line + "\n" + line + "\n");
+}
+
+TEST_F(TraceFiles, PartsBeginAlikeAndLoseNothing) {
+  Tracer tracer;
+  TraceFileOptions rotated = options(path("log.jsonl"));
+  rotated.rotate_bytes = 20'000;
+  constexpr uint64_t kSteps = 2000;
+  {
+    const auto log = TraceLog::open(tracer, rotated, 2).value();
+    for (uint64_t step = 0; step < kSteps; ++step) {
+      tracer.add(step_record(step));
+      if (step % 100 == 0) usleep(1000);
+    }
+  }
+  simdjson::dom::parser parser;
+  uint64_t next = 0;
+  size_t lines = 0;
+  int parts = 0;
+  std::string last;
+  for (std::string part = rotated.path; std::filesystem::exists(part);
+       part = str_cat(rotated.path, ".", ++parts)) {
+    bool first = true;
+    for (const std::string& line : lines_of(part)) {
+      simdjson::dom::element record;
+      ASSERT_EQ(parser.parse(line).get(record), simdjson::SUCCESS) << line;
+      const std::string type(record["event"]["type"].get_string().value());
+      EXPECT_EQ(type == "TraceStarted", first) << part;
+      first = false;
+      lines += 1;
+      last = line;
+      if (type != "KvBlocks") continue;
+      EXPECT_EQ(record["event"]["data"]["step"].get_uint64().value(), next++);
+    }
+  }
+  EXPECT_EQ(next, kSteps);
+  EXPECT_GT(parts, 2);
+  simdjson::dom::element end;
+  ASSERT_EQ(parser.parse(last).get(end), simdjson::SUCCESS);
+  EXPECT_EQ(end["event"]["type"].get_string().value(), "TraceEnded");
+  EXPECT_EQ(end["event"]["data"]["records"].get_uint64().value(), lines);
+}
+
+TEST_F(TraceFiles, AFullDiskEndsTracingWithOneWarning) {
+  Tracer tracer;
+  EXPECT_EQ(warnings_until_off(tracer, "/dev/full"), 1u);
+}
+
+TEST_F(TraceFiles, AClosedPipeEndsTracingWithOneWarning) {
+  Tracer tracer;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  // The file opens the pipe anew; then its one reader goes.
+  std::thread reader([&] {
+    char byte;
+    while (read(ends[0], &byte, 1) == 1 && byte != '\n') continue;
+    close(ends[0]);
+  });
+  EXPECT_EQ(warnings_until_off(tracer, str_cat("/proc/self/fd/", ends[1])), 1u);
+  reader.join();
+  close(ends[1]);
+}
+
+TEST_F(TraceFiles, AReaderThatTakesNothingHoldsNobodyUp) {
+  Tracer tracer;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  EXPECT_EQ(warnings_until_off(tracer, str_cat("/proc/self/fd/", ends[1])), 1u);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_F(TraceFiles, WhatCannotBeOpenedIsRefused) {
+  Tracer tracer;
+  const auto log = TraceLog::open(tracer, options(path("no/such/folder.jsonl")), 2);
+  ASSERT_FALSE(log.ok());
+  EXPECT_NE(log.message().find("no/such/folder.jsonl"), std::string::npos) << log.message();
+  EXPECT_EQ(tracer.level(), TraceLevel::kOff);
+}
+
+TEST(PartScope, NestsAndSaysNothingBelowItsLevel) {
+  Tracer tracer;
+  TraceContext off{.tracer = &tracer, .level = TraceLevel::kStep, .parent = 5};
+  PartScope silent(off, TraceLevel::kOp, "generation_loop", "x");
+  EXPECT_EQ(off.parent, 5u);
+  EXPECT_EQ(silent.end(), 0);
+  TraceContext on{.tracer = &tracer, .level = TraceLevel::kOp, .parent = 5};
+  {
+    const PartScope outer(on, TraceLevel::kStep, "generation_loop", "outer");
+    const SpanId span = on.parent;
+    EXPECT_NE(span, 5u);
+    const PartScope inner(on, TraceLevel::kOp, "generation_loop", "inner");
+    EXPECT_NE(on.parent, span);
+  }
+  EXPECT_EQ(on.parent, 5u);
+}
+
+}  // namespace
+}  // namespace tinyvllm
