@@ -17,6 +17,7 @@ void Answers::expect(const PreparedRequest& request) {
     Answer answer{.request = request.id,
                   .index = sequence.answer,
                   .prompt_tokens = static_cast<int>(sequence.prompt.size()),
+                  .span = request.span,
                   .arrived = request.arrived,
                   .text = Detokenizer(tokenizer_, text)};
     answers_.emplace(sequence.id, std::move(answer));
@@ -47,13 +48,34 @@ void Answers::keep_time(Answer& answer, const SequenceOutput& news) {
   timings.decode_s = seconds(news.time - answer.first_token);
 }
 
-std::optional<RequestOutput> Answers::deliver(SequenceOutput&& news) {
+void Answers::trace_end(const Answer& answer, FinishReason reason) {
+  if (answer.span == 0 || !tracer_.on(TraceLevel::kStep)) return;
+  const auto micros = [](double s) { return Micros{static_cast<int64_t>(s * 1e9)}; };
+  const Timings& t = answer.timings;
+  const int64_t begin = std::chrono::nanoseconds(answer.arrived.time_since_epoch()).count();
+  tracer_.add({TraceLevel::kStep, begin, begin + micros(t.total_s).ns, answer.span, Tracer::kRun,
+               RequestFinished{.request = answer.request,
+                               .answer = answer.index,
+                               .reason = to_string(reason),
+                               .prompt_tokens = answer.prompt_tokens,
+                               .output_tokens = answer.completion_tokens,
+                               .cached_tokens = answer.cached_tokens,
+                               .queue = micros(t.queue_s),
+                               .prefill = micros(t.prefill_s),
+                               .ttft = micros(t.ttft_s),
+                               .decode = micros(t.decode_s),
+                               .e2e = micros(t.total_s),
+                               .preemptions = answer.preemptions}});
+}
+
+std::optional<RequestOutput> Answers::deliver(SequenceOutput&& news, TraceContext& trace) {
   const auto found = answers_.find(news.sequence);
   if (found == answers_.end()) return std::nullopt;
   Answer& answer = found->second;
   keep_time(answer, news);
   answer.completion_tokens += static_cast<int>(news.tokens.size());
   answer.cached_tokens = news.cached_tokens;
+  answer.preemptions = news.preemptions;
   for (ScoredToken& token : news.scored) {
     // A preempted prompt is computed, and scored, again.
     if (token.position > static_cast<int>(answer.prompt_logprobs.size())) {
@@ -68,6 +90,7 @@ std::optional<RequestOutput> Answers::deliver(SequenceOutput&& news) {
   if (answer.completion_tokens == static_cast<int>(news.tokens.size())) {
     output.prompt_logprobs = std::move(answer.prompt_logprobs);
   }
+  PartScope decoding(trace, TraceLevel::kOp, "decoding", "token_decode");
   for (const SampledToken& token : news.tokens) {
     // The token that ends an answer is counted and reported, and is not text.
     const bool ends = news.finish == FinishReason::kStop && &token == &news.tokens.back();
@@ -80,7 +103,10 @@ std::optional<RequestOutput> Answers::deliver(SequenceOutput&& news) {
   } else if (output.finish != FinishReason::kNone) {
     output.text += answer.text.finish();
   }
-  if (output.finish != FinishReason::kNone) answers_.erase(found);
+  decoding.end();
+  if (output.finish == FinishReason::kNone) return output;
+  trace_end(answer, output.finish);
+  answers_.erase(found);
   return output;
 }
 
@@ -88,6 +114,7 @@ Answers::Ended Answers::end(Entry entry) {
   Ended ended{entry->first, summary(entry->second)};
   ended.output.finish = FinishReason::kAbort;
   ended.output.text = entry->second.text.finish();
+  trace_end(entry->second, FinishReason::kAbort);
   answers_.erase(entry);
   return ended;
 }

@@ -15,12 +15,12 @@ namespace tinyvllm {
 
 class Answers {
  public:
-  explicit Answers(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  Answers(const Tokenizer& tokenizer, Tracer& tracer) : tokenizer_(tokenizer), tracer_(tracer) {}
 
   void expect(const PreparedRequest& request);
   // Nothing when the answer is over already. With a finish reason, the sequence is not heard of
   // again; the engine must be told where `news` did not say so itself.
-  std::optional<RequestOutput> deliver(SequenceOutput&& news);
+  std::optional<RequestOutput> deliver(SequenceOutput&& news, TraceContext& trace);
 
   // The request's answers that are not over, now over: their sequences, and what to say of them.
   struct Ended {
@@ -38,6 +38,8 @@ class Answers {
     int prompt_tokens = 0;
     int completion_tokens = 0;
     int cached_tokens = 0;
+    int preemptions = 0;
+    SpanId span = 0;  // of the request, in a trace
     Clock::time_point arrived = {};
     Clock::time_point first_token = {};
     Timings timings = {};
@@ -50,7 +52,10 @@ class Answers {
   static void keep_time(Answer& answer, const SequenceOutput& news);
   Ended end(Entry entry);
 
+  void trace_end(const Answer& answer, FinishReason reason);
+
   const Tokenizer& tokenizer_;
+  Tracer& tracer_;
   std::map<SequenceId, Answer> answers_;
 };
 

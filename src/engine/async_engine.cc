@@ -3,7 +3,9 @@
 namespace tinyvllm {
 
 AsyncEngine::AsyncEngine(std::unique_ptr<LLMEngine> engine)
-    : engine_(std::move(engine)), answers_(engine_->tokenizer()), stats_(engine_->stats()) {
+    : engine_(std::move(engine)),
+      answers_(engine_->tokenizer(), engine_->tracer()),
+      stats_(engine_->stats()) {
   engine_thread_ = std::thread([this] { run_engine(); });
   delivery_thread_ = std::thread([this] { run_delivery(); });
 }
@@ -76,6 +78,7 @@ bool AsyncEngine::take_inbox() {
 
 void AsyncEngine::run_engine() {
   while (take_inbox()) {
+    const EngineCore::Iteration iteration(engine_->core());
     std::vector<SequenceOutput> news = engine_->core().step();
     const EngineStats stats = engine_->core().stats();
     {
@@ -101,6 +104,7 @@ void AsyncEngine::run_delivery() {
       if (outbox_.empty()) return;
       taken.swap(outbox_);
     }
+    trace_ = engine_->delivery_trace();
     for (ToCallers& item : taken) {
       if (auto* expect = std::get_if<Expect>(&item)) {
         answers_.expect(expect->request);
@@ -120,7 +124,7 @@ void AsyncEngine::run_delivery() {
 void AsyncEngine::deliver(SequenceOutput& news) {
   const SequenceId sequence = news.sequence;
   const bool engine_knows = news.finish != FinishReason::kNone;
-  std::optional<RequestOutput> output = answers_.deliver(std::move(news));
+  std::optional<RequestOutput> output = answers_.deliver(std::move(news), trace_);
   if (!output) return;
   if (output->finish != FinishReason::kNone && !engine_knows) stop(sequence);
   call_back(std::move(*output));
@@ -136,6 +140,7 @@ void AsyncEngine::deliver(const std::vector<Answers::Ended>& ended) {
 void AsyncEngine::call_back(RequestOutput&& output) {
   const auto caller = callers_.find(output.request);
   CHECK(caller != callers_.end()) << "request " << output.request << " has no caller";
+  const PartScope part(trace_, TraceLevel::kOp, "generation_loop", "token_callback");
   const bool over = output.finish != FinishReason::kNone && --caller->second.answers == 0;
   if (!over) {
     caller->second.callback(std::move(output));

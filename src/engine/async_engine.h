@@ -44,6 +44,7 @@ class AsyncEngine {
   void shutdown(Shutdown how);
 
   EngineStats stats() const;  // as of the newest step
+  RooflineTable profile(std::chrono::nanoseconds duration) { return engine_->profile(duration); }
   const Tokenizer& tokenizer() const { return engine_->tokenizer(); }
   const ModelInfo& model() const { return engine_->model().info(); }
   int max_model_len() const { return engine_->max_model_len(); }
@@ -74,6 +75,7 @@ class AsyncEngine {
 
   // Of the delivery thread alone.
   Answers answers_;
+  TraceContext trace_;
   struct Caller {
     Callback callback;
     size_t answers = 0;  // that are not over

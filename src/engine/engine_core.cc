@@ -20,13 +20,20 @@ void EngineCore::abort(SequenceId sequence) {
 }
 
 std::vector<SequenceOutput> EngineCore::step() {
+  PartScope scheduling(trace(), TraceLevel::kStep, "generation_loop", "schedule");
   scheduler_.schedule(plan_);
-  if (!plan_.empty()) submit();
+  const int64_t schedule_ns = scheduling.end();
+  if (!plan_.empty()) {
+    trace_.planned(plan_, scheduler_, budget_, schedule_ns);
+    submit();
+  }
   const size_t ahead = plan_.empty() ? 0 : static_cast<size_t>(depth_);
   if (in_flight_.size() <= ahead) return {};
   const InFlight oldest = std::move(in_flight_.front());
   in_flight_.pop_front();
-  return commit(oldest);
+  std::vector<SequenceOutput> outputs = commit(oldest);
+  trace_.decided();
+  return outputs;
 }
 
 void EngineCore::submit() {
@@ -35,8 +42,11 @@ void EngineCore::submit() {
   for (const SequencePlan& plan : plan_.sequences) {
     submitted.sequences.emplace_back(plan.sequence, plan.sample);
     const bool answers = static_cast<int>(plan.history.size()) > plan.prompt_tokens;
-    if (!answers) started_.emplace(plan.sequence, now);
+    if (!answers && started_.emplace(plan.sequence, now).second) trace_.started(plan);
   }
+  plan_.trace = trace();
+  submitted.step = steps_ + 1;
+  submitted.phase = phase_of(plan_);
   submitted.ticket = runner_.submit(plan_);
   in_flight_.push_back(std::move(submitted));
   steps_ += 1;
@@ -44,7 +54,10 @@ void EngineCore::submit() {
 
 // What a step brought: for each of its sequences a token, or nothing yet, or its failure.
 std::vector<SequenceOutput> EngineCore::commit(const InFlight& step) {
+  PartScope waiting(trace(), TraceLevel::kStep, "sampling", "next_token_wait");
   StepResult result = runner_.wait(step.ticket);
+  waiting.end();
+  trace_.completed(step.step, step.phase, result);
   const Clock::time_point now = Clock::now();
   std::vector<SequenceOutput> outputs;
   auto sampled = result.sampled.begin();
@@ -81,10 +94,13 @@ SequenceOutput EngineCore::commit(SequenceId sequence, const SampledToken* token
   }
   const std::span<const int32_t> tokens =
       token != nullptr ? std::span(&token->token, 1) : std::span<const int32_t>();
-  const Committed committed = scheduler_.commit(sequence, tokens);
+  PartScope push(trace(), TraceLevel::kOp, "generation_loop", "token_push");
+  const Committed committed = scheduler_.commit(sequence, tokens, &trace());
+  push.end();
   if (!committed.tokens.empty()) output.tokens.push_back(*token);
   output.finish = committed.finish;
   output.cached_tokens = committed.cached_tokens;
+  output.preemptions = committed.preemptions;
   return output;
 }
 

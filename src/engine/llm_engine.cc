@@ -1,11 +1,16 @@
 #include "engine/llm_engine.h"
 
 #include <map>
+#include <thread>
 
 #include "base/log.h"
 #include "engine/kv_sizing.h"
+#include "engine/load_trace.h"
+#include "engine/machine_limits.h"
 #include "model/convert/dummy.h"
 #include "model/registry.h"
+#include "ops/attention.h"
+#include "telemetry/profiler.h"
 
 namespace tinyvllm {
 namespace {
@@ -39,14 +44,17 @@ Result<std::unique_ptr<ModelFiles>> open_files(Runtime& runtime, const std::stri
 Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::string& path,
                                                    const EngineOptions& options) {
   TRY(check_options(options));
-  std::unique_ptr<LLMEngine> engine(new LLMEngine());
+  std::unique_ptr<LLMEngine> engine(new LLMEngine(runtime));
   const std::scoped_lock turn(runtime.turn());
   TRY_ASSIGN(const DType cache, kv_cache_dtype(options.kv_cache_dtype));
   TRY_ASSIGN(engine->files_, open_files(runtime, path, options));
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
   engine->open_chat_template();
-  TRY_ASSIGN(engine->model_, load_model(*engine->files_, runtime.device(), runtime.pool(),
-                                        {options.max_model_len, cache, options.load_progress}));
+  PreparationStats stats;
+  TRY_ASSIGN(engine->model_,
+             load_model(*engine->files_, runtime.device(), runtime.pool(),
+                        {options.max_model_len, cache, options.load_progress, nullptr, &stats}));
+  trace_load(runtime, *engine->files_, engine->model_->info(), stats);
   TRY(engine->make_cache(runtime, options));
   return engine;
 }
@@ -85,8 +93,14 @@ Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
   scheduler.max_num_seqs = options.max_num_seqs;
   scheduler.max_model_len = max_model_len_;
   scheduler.end_ids = tokenizer_->end_ids();
-  answers_ = std::make_unique<Answers>(*tokenizer_);
-  core_ = std::make_unique<EngineCore>(*runner_, *blocks_, scheduler, options.depth);
+  answers_ = std::make_unique<Answers>(*tokenizer_, runtime.tracer());
+  MemoryFigures memory{files_->file_bytes(), sizing.bytes, runner_->activation_bytes()};
+  for (const KvSpec& spec : info.kv_groups) {
+    memory.kv_token_bytes +=
+        ops::kv_block_bytes(spec, options.block_size) / static_cast<uint64_t>(options.block_size);
+  }
+  core_ = std::make_unique<EngineCore>(*runner_, *blocks_, scheduler, options.depth,
+                                       &runtime.tracer(), memory);
   return Status();
 }
 
@@ -117,6 +131,14 @@ Result<PreparedRequest> LLMEngine::prepare(const Prompt& prompt, SamplingParams 
     request.id = prepared.id + request.answer;
     if (request.answer > 0) request.shares_prompt_of = prepared.id;
   }
+  if (tracer().on(TraceLevel::kStep)) {
+    prepared.span = tracer().new_span();
+    const int64_t now = now_ns();
+    const Request& first = prepared.sequences.front();
+    tracer().add({TraceLevel::kStep, now, now, prepared.span, Tracer::kRun,
+                  RequestAdded{prepared.id, static_cast<int64_t>(first.prompt.size()),
+                               first.sampling.max_tokens, first.sampling.n}});
+  }
   return prepared;
 }
 
@@ -133,16 +155,24 @@ void LLMEngine::abort(RequestId request) {
 }
 
 std::vector<RequestOutput> LLMEngine::step() {
+  const EngineCore::Iteration iteration(*core_);
   std::vector<RequestOutput> outputs;
   for (SequenceOutput& news : core_->step()) {
     const SequenceId sequence = news.sequence;
-    std::optional<RequestOutput> output = answers_->deliver(std::move(news));
+    std::optional<RequestOutput> output = answers_->deliver(std::move(news), core_->trace());
     if (!output) continue;
     // For those that a stop string ended; the others are over already.
     if (output->finish != FinishReason::kNone) core_->abort(sequence);
     outputs.push_back(std::move(*output));
   }
   return outputs;
+}
+
+RooflineTable LLMEngine::profile(std::chrono::nanoseconds duration) {
+  Profiler profiler(tracer());
+  std::this_thread::sleep_for(duration);
+  profiler.stop();
+  return profiler.table(limits_of(*runtime_));
 }
 
 std::vector<RequestOutput> LLMEngine::run() {

@@ -17,6 +17,7 @@
 #include "engine/request_output.h"
 #include "io/model_files.h"
 #include "model/model.h"
+#include "telemetry/roofline.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -45,7 +46,15 @@ class LLMEngine {
   Result<PreparedRequest> prepare(const Prompt& prompt, SamplingParams sampling,
                                   const RequestOptions& options);
 
+  // Listens at op level for that long, while another thread steps, and holds every op of the steps
+  // seen whole against what this machine was measured to do; a machine that was never measured is
+  // measured then. Safe to call from any thread.
+  RooflineTable profile(std::chrono::nanoseconds duration);
+
   EngineCore& core() { return *core_; }
+  Tracer& tracer() const { return runtime_->tracer(); }
+  // For what happens to answers after their step.
+  TraceContext delivery_trace() const { return {.tracer = &tracer(), .level = tracer().level()}; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const Model& model() const { return *model_; }
   const ModelFiles& files() const { return *files_; }
@@ -54,10 +63,11 @@ class LLMEngine {
   int max_model_len() const { return max_model_len_; }
 
  private:
-  LLMEngine() = default;
+  explicit LLMEngine(Runtime& runtime) : runtime_(&runtime) {}
   void open_chat_template();
   Status make_cache(Runtime& runtime, const EngineOptions& options);
 
+  Runtime* const runtime_;
   std::unique_ptr<ModelFiles> files_;
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<ChatTemplate>

@@ -26,4 +26,12 @@ Result<MachineLimits> measure_limits(Runtime& runtime, const MachineLimits& at_l
   return limits;
 }
 
+MachineLimits limits_of(Runtime& runtime) {
+  if (runtime.device().kind() != DeviceKind::kCpu) return {};  // nobody measures those yet
+  if (const auto cached = cached_limits(runtime)) return *cached;
+  const std::scoped_lock turn(runtime.turn());
+  const Result<MachineLimits> measured = measure_limits(runtime);
+  return measured.ok() ? measured.value() : MachineLimits();
+}
+
 }  // namespace tinyvllm

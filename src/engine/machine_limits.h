@@ -18,4 +18,7 @@ std::optional<MachineLimits> cached_limits(Runtime& runtime);
 // may have been the better one.
 Result<MachineLimits> measure_limits(Runtime& runtime, const MachineLimits& at_least = {});
 
+// Those of the cache, or measured now that nobody computes; zeros when neither works.
+MachineLimits limits_of(Runtime& runtime);
+
 }  // namespace tinyvllm

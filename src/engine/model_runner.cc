@@ -12,6 +12,7 @@ namespace tinyvllm {
 ModelRunner::ModelRunner(Runtime& runtime, const Model& model, const RunnerConfig& config)
     : runtime_(runtime),
       model_(model),
+      backend_(runtime.tracer().intern(runtime.device().name())),
       builder_(static_cast<int>(model.info().kv_groups.size()), config.block_size) {}
 
 ModelRunner::~ModelRunner() { runtime_.give_back(leased_); }
@@ -166,27 +167,79 @@ void ModelRunner::show(const StepPlan& plan, const Tensor& logits) {
   hook_(plan, Tensor(values.data(), DType::kF32, logits.rows, logits.cols));
 }
 
+// The forward as a whole: what it had to move, and the device's time for it.
+void ModelRunner::trace_forward(const ExecContext& ctx, const StepPlan& plan, int64_t begin_ns,
+                                int64_t end_ns) const {
+  const TraceContext& trace = ctx.trace;
+  ForwardStep step{.step = trace.step,
+                   .tokens = static_cast<int>(plan.tokens.size()),
+                   .phase = ctx.phase,
+                   .weight_bytes = model_.info().weight_bytes};
+  for (const KvView& view : kv_) {
+    const uint64_t token =
+        ops::kv_block_bytes(view.spec, view.block_size) / static_cast<uint64_t>(view.block_size);
+    step.kv_written_bytes += token * plan.tokens.size();
+    for (const SequencePlan& sequence : plan.sequences) {
+      const int cached = sequence.position + sequence.num_tokens;
+      const int reach = view.spec.window + sequence.num_tokens - 1;
+      const int read = view.spec.window > 0 ? std::min(cached, reach) : cached;
+      step.kv_read_bytes += token * static_cast<uint64_t>(read);
+    }
+  }
+  // The first two are of the forward's own span; waits lie anywhere within it.
+  const SpanId forward = trace.parent;
+  Tracer& tracer = *trace.tracer;
+  tracer.add({TraceLevel::kStep, begin_ns, end_ns, forward, plan.trace.parent, step});
+  if (trace.on(TraceLevel::kOp)) {
+    tracer.add({TraceLevel::kOp, begin_ns, end_ns, forward, plan.trace.parent,
+                DeviceTime{"cb_gpu", ctx.phase, trace.step, backend_}});
+  }
+  if (trace.on(TraceLevel::kKernel)) {
+    tracer.add({TraceLevel::kKernel, end_ns - trace.wait_ns, end_ns, tracer.new_span(), forward,
+                DeviceTime{"cb_wait", ctx.phase, trace.step, backend_}});
+  }
+}
+
 Ticket ModelRunner::submit(const StepPlan& plan) {
   CHECK(!plan.empty()) << "a step without sequences";
   const std::scoped_lock turn(runtime_.turn());
+  ExecContext ctx{runtime_.device(), runtime_.pool(), arena_, kv_};
+  ctx.trace = plan.trace;
+  ctx.trace.backend = backend_;
+  // An op of a device that works on its own is only enqueued here: the host's clock says nothing of
+  // it.
+  if (!ctx.device.host_reads()) ctx.trace.level = std::min(ctx.trace.level, TraceLevel::kStep);
+  const auto part = [&](const char* parent, const char* name) {
+    return PartScope(ctx.trace, TraceLevel::kStep, parent, name);
+  };
+  PartScope reset = part("generation_loop", "pool_reset");
+  arena_.rewind(0);
+  reset.end();
+  PartScope staging = part("generation_loop", "tensor_staging_prepare");
   Batch batch = builder_.build(plan, sampled_);
+  staging.end();
+  PartScope flushing = part("generation_loop", "tensor_staging_flush");
   batch.data = static_cast<const int32_t*>(
       runtime_.device().stage(batch.data, Batch::buffer_elements(batch.sizes) * sizeof(int32_t)));
-  const ArenaScope scope(arena_);
-  ExecContext ctx{runtime_.device(), runtime_.pool(), arena_, kv_};
+  flushing.end();
   ctx.phase = batch.sizes.max_queries <= 1 ? Phase::kDecode : Phase::kPrefill;
   ctx.ledger = ledger_;
   const Tensor logits = ctx.tensor(batch.sizes.num_logits, model_.info().vocab_size, DType::kF32);
+  StepResult result;
+  PartScope forward = part("generation_loop", "forward_step_total");
   ops::copy_kv_blocks(ctx, plan.copies);
   model_.forward(ctx, batch, {logits});
+  if (ctx.trace.on(TraceLevel::kStep)) trace_forward(ctx, plan, forward.begin_ns(), now_ns());
+  result.forward_ns = forward.end();
   if (hook_) show(plan, logits);
 
+  PartScope sampling = part("sampling", "next_token_ready_latency");
   const std::vector<SampleRow> rows = rows_of(plan);
   std::vector<SampleOutput> chosen(rows.size());
   sample(ctx, logits, rows, chosen);
-
-  StepResult result;
   result.scored = score_prompts(ctx, plan, logits);
+  result.sample_ns = sampling.end();
+  ctx.trace = {};
   find_fault(ctx, plan, batch, logits, chosen);
   sampled_.clear();
   auto row = chosen.begin();

@@ -59,8 +59,12 @@ class ModelRunner final : public Runner {
   static std::vector<ScoredToken> score_prompts(ExecContext& ctx, const StepPlan& plan,
                                                 const Tensor& logits);
 
+  void trace_forward(const ExecContext& ctx, const StepPlan& plan, int64_t begin_ns,
+                     int64_t end_ns) const;
+
   Runtime& runtime_;
   const Model& model_;
+  const char* const backend_;  // the device's name, for traces
   BatchBuilder builder_;
   std::vector<Buffer> kv_memory_;  // [group]
   std::vector<KvView> kv_;         // [group]

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "core/request.h"
+#include "telemetry/trace_events.h"
 #include "text/tokenizer.h"
 #include "tinyvllm/request.h"
 
@@ -19,6 +20,7 @@ struct PreparedRequest {
   // One per answer, with ids from `id` on: the others share the first one's prompt.
   std::vector<Request> sequences;
   std::chrono::steady_clock::time_point arrived;
+  SpanId span = 0;  // in a trace; 0: nobody listened when it came
 };
 
 struct RequestLimits {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/stopwatch.h"
 #include "ops/finite.h"
 
 namespace tinyvllm {
@@ -49,8 +50,11 @@ Result<WeightBinder::Source> WeightBinder::take(const std::string& source, const
   if (listing_ != nullptr && files_.weights().tensors().empty()) return Source{source, {}};
   TRY_ASSIGN(const TensorView view, files_.weights().get(source, shape));
   if (listing_ != nullptr || seen) return Source{source, view};
-  if (const auto row = ops::find_not_finite(pool_, view)) {
-    return error("tensor '", printable(source), "' holds NaN or infinity in row ", *row);
+  const int64_t begin = now_ns();
+  const auto bad_row = ops::find_not_finite(pool_, view);
+  if (stats_ != nullptr) stats_->check_ns += now_ns() - begin;
+  if (bad_row) {
+    return error("tensor '", printable(source), "' holds NaN or infinity in row ", *bad_row);
   }
   loaded_bytes_ += static_cast<int64_t>(view.bytes());
   if (progress_) progress_(source, loaded_bytes_, static_cast<int64_t>(files_.file_bytes()));
@@ -84,7 +88,14 @@ Result<ops::Linear> WeightBinder::pack(std::span<const Source> weights,
     names += str_cat(names.empty() ? "'" : ", '", printable(weight.name), "'");
   }
   for (const Source& bias : biases) bias_views.push_back(bias.view);
+  const int64_t begin = now_ns();
   auto linear = ops::make_linear(device_, pool_, {weight_views, bias_views, /*from_file=*/true});
+  if (stats_ != nullptr) {
+    stats_->pack_ns += now_ns() - begin;
+    for (const TensorView& view : weight_views) {
+      (is_quantized(view.dtype) ? stats_->packed : stats_->mapped) += 1;
+    }
+  }
   if (!linear.ok()) return error("tensor ", names, ": ", linear.message());
   return linear;
 }

@@ -45,6 +45,7 @@ class WeightBinder {
         pool_(pool),
         names_(names),
         progress_(options.progress),
+        stats_(options.stats),
         listing_(options.listing) {}
 
   bool has(const std::string& name, const char* suffix = ".weight") const;
@@ -97,6 +98,7 @@ class WeightBinder {
   ThreadPool& pool_;
   std::span<const NameRow> names_;
   const LoadProgress progress_;
+  PreparationStats* const stats_;
   int64_t loaded_bytes_ = 0;
   ModelListing* const listing_;
   std::set<std::string> used_;

@@ -56,7 +56,6 @@ Result<Ends> bind_ends(WeightBinder& binder, const DecoderConfig& c, float norm_
 
 void write_logits(ExecContext& ctx, const Ends& ends, const Batch& batch, const Tensor& x,
                   const Outputs& outputs) {
-  ctx.layer = -1;
   const Tensor rows = ctx.residual(batch.sizes.num_logits, x.cols);
   ops::gather_logit_rows(ctx, batch, x, rows);
   ops::norm_linear(ctx, ends.norm, ends.head, rows, outputs.logits);

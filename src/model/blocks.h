@@ -4,6 +4,7 @@
 
 #include "model/binder.h"
 #include "model/decoder_config.h"
+#include "model/layer_scope.h"
 #include "model/registry.h"
 #include "ops/attention.h"
 #include "ops/embedding.h"

@@ -9,11 +9,20 @@
 
 namespace tinyvllm {
 
+// What loading did with the weights.
+struct PreparationStats {
+  int mapped = 0;  // matrices that are used where the file's map has them
+  int packed = 0;  // that were rewritten for the device
+  int64_t check_ns = 0;
+  int64_t pack_ns = 0;
+};
+
 struct ModelOptions {
   int64_t max_model_len = 0;  // in use, for rope variants that depend on it; 0: the trained context
   DType kv_dtype = DType::kF16;
   LoadProgress progress = nullptr;
-  ModelListing* listing = nullptr;  // set: weights are listed, not bound; the model cannot run
+  ModelListing* listing = nullptr;    // set: weights are listed, not bound; the model cannot run
+  PreparationStats* stats = nullptr;  // where to count, if anywhere
 };
 
 }  // namespace tinyvllm

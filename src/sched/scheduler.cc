@@ -1,6 +1,7 @@
 #include "sched/scheduler.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/check.h"
 
@@ -260,7 +261,10 @@ void Scheduler::schedule(StepPlan& step) {
   steps_ += 1;
 }
 
-FinishReason Scheduler::finish_after(const Sequence& sequence, int32_t token) const {
+FinishReason Scheduler::finish_after(const Sequence& sequence, int32_t token,
+                                     TraceContext* trace) const {
+  std::optional<PartScope> part;
+  if (trace != nullptr) part.emplace(*trace, TraceLevel::kOp, "generation_loop", "eos_check");
   const SamplingParams& sampling = sequence.request.sampling;
   const auto contains = [&](const std::vector<int32_t>& ids) {
     return std::find(ids.begin(), ids.end(), token) != ids.end();
@@ -271,7 +275,7 @@ FinishReason Scheduler::finish_after(const Sequence& sequence, int32_t token) co
   return FinishReason::kNone;
 }
 
-Committed Scheduler::commit(SequenceId id, std::span<const int32_t> tokens) {
+Committed Scheduler::commit(SequenceId id, std::span<const int32_t> tokens, TraceContext* trace) {
   const auto found = sequences_.find(id);
   CHECK(found != sequences_.end() && !found->second->in_flight.empty())
       << "commit of sequence " << id << ", which has no step in flight";
@@ -279,14 +283,15 @@ Committed Scheduler::commit(SequenceId id, std::span<const int32_t> tokens) {
   const StepInFlight done = sequence.in_flight.front();
   sequence.in_flight.erase(sequence.in_flight.begin());
 
-  Committed committed{id, {}, FinishReason::kNone, std::max(0, sequence.cached_tokens)};
+  Committed committed{
+      id, {}, FinishReason::kNone, std::max(0, sequence.cached_tokens), sequence.preemptions};
   if (done.counts && sequence.finish == FinishReason::kNone) {
     const bool sampled = done.computed >= sequence.known() || !done.keeps;
     if (done.keeps) sequence.computed = std::min(done.computed, sequence.known());
     for (const int32_t token : tokens) {
       sequence.tokens.push_back(token);
       committed.tokens.push_back(token);
-      sequence.finish = committed.finish = finish_after(sequence, token);
+      sequence.finish = committed.finish = finish_after(sequence, token, trace);
       if (sequence.finish != FinishReason::kNone) break;
     }
     if (sampled && tokens.size() != 1) void_later_steps(sequence);

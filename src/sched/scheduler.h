@@ -43,6 +43,7 @@ struct Committed {
   std::vector<int32_t> tokens;                // new, in order; an end token is among them
   FinishReason finish = FinishReason::kNone;  // set once, in the commit that finished it
   int cached_tokens = 0;                      // of the prompt
+  int preemptions = 0;                        // so far
 };
 
 class Scheduler {
@@ -63,7 +64,8 @@ class Scheduler {
 
   // Call once per planned sequence and step, in the order in which steps were scheduled: with the
   // tokens sampled, or none for a step that only fed prompt.
-  Committed commit(SequenceId sequence, std::span<const int32_t> tokens);
+  Committed commit(SequenceId sequence, std::span<const int32_t> tokens,
+                   TraceContext* trace = nullptr);
 
   int num_running() const { return static_cast<int>(running_.size()); }
   int num_waiting() const { return static_cast<int>(waiting_.size()); }
@@ -85,7 +87,7 @@ class Scheduler {
   void stop_running(Sequence& sequence);
   void void_later_steps(Sequence& sequence);
   void forget_if_over(Sequence& sequence);
-  FinishReason finish_after(const Sequence& sequence, int32_t token) const;
+  FinishReason finish_after(const Sequence& sequence, int32_t token, TraceContext* trace) const;
   int budget_left(const StepPlan& step) const {
     return config_.max_num_batched_tokens - static_cast<int>(step.tokens.size());
   }

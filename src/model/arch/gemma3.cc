@@ -179,8 +179,7 @@ void Gemma3::forward(ExecContext& ctx, const Batch& batch, const Outputs& output
   const Tensor x = ctx.residual(tokens, c.hidden);
   ops::embedding(ctx, ends_.embedding, batch, std::sqrt(static_cast<float>(c.hidden)), x);
   for (const Layer& layer : layers_) {
-    const ArenaScope scope(ctx.arena);
-    ctx.layer = static_cast<int>(&layer - layers_.data());
+    const LayerScope scope(ctx, static_cast<int>(&layer - layers_.data()));
 
     const Qkv qkv = make_qkv(ctx, c, tokens);
     const Tensor mixed = ctx.tensor(tokens, c.q_width());

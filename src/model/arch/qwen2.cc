@@ -78,8 +78,7 @@ void Qwen2::forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs
   ops::embedding(ctx, ends_.embedding, batch, 1, x);
   for (int i = 0; i < static_cast<int>(c.layers); ++i) {
     const Layer& layer = layers_[static_cast<size_t>(i)];
-    const ArenaScope scope(ctx.arena);
-    ctx.layer = i;
+    const LayerScope scope(ctx, i);
 
     const Qkv qkv = make_qkv(ctx, c, tokens);
     const Tensor mixed = ctx.tensor(tokens, c.q_width());
