@@ -25,6 +25,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_bench_sched(*bench, action);
   add_bench_text(*bench, action);
   add_bench_throughput(*bench, action);
+  add_bench_trace(*bench, action);
 }
 
 }  // namespace tinyvllm

@@ -20,5 +20,6 @@ void add_bench_scalability(CLI::App& bench, Action& action);
 void add_bench_sched(CLI::App& bench, Action& action);
 void add_bench_text(CLI::App& bench, Action& action);
 void add_bench_throughput(CLI::App& bench, Action& action);
+void add_bench_trace(CLI::App& bench, Action& action);
 
 }  // namespace tinyvllm

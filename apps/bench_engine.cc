@@ -13,6 +13,7 @@
 #include "apps/device_flags.h"
 #include "apps/engine_flags.h"
 #include "apps/process_memory.h"
+#include "apps/trace_flags.h"
 #include "base/json_writer.h"
 #include "engine/async_engine.h"
 
@@ -32,6 +33,7 @@ struct EngineBenchFlags {
   std::string peer;
   bool json = false;
   EngineOptions engine;
+  TraceFlags trace;
 };
 
 struct Measured {
@@ -178,6 +180,8 @@ void print_json(const AsyncEngine& engine, const std::vector<Measured>& results,
 Status bench_engine(const EngineBenchFlags& flags) {
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
+  TRY_ASSIGN(const std::unique_ptr<TraceLog> trace,
+             open_trace(*runtime, flags.trace, "bench engine", path));
   EngineOptions options = flags.engine;
   options.max_model_len = std::max(16, flags.prompt + flags.decode);
   options.max_num_seqs = flags.batch;  // a cache for these and no more: all of it is soon in use
@@ -210,6 +214,7 @@ void add_bench_engine(CLI::App& bench, Action& action) {
   command->add_option("--peer", flags->peer, "llama.cpp's llama-batched-bench, to run beside");
   add_device_flags(*command, flags->device);
   add_load_flags(*command, flags->engine);
+  add_trace_flags(*command, flags->trace);
   command->add_flag("--json", flags->json, "print JSON");
   command->footer(
       "Example:\n  tinyvllm bench engine smollm2 --peer llama.cpp/build/bin/llama-batched-bench");

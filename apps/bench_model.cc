@@ -9,6 +9,7 @@
 #include "apps/bench_load.h"
 #include "apps/device_flags.h"
 #include "apps/engine_flags.h"
+#include "apps/trace_flags.h"
 #include "base/json_writer.h"
 #include "base/stopwatch.h"
 #include "engine/llm_engine.h"
@@ -27,6 +28,7 @@ struct ModelFlags {
   bool no_limits = false;
   bool json = false;
   EngineOptions engine;
+  TraceFlags trace;
 };
 
 struct Measured {
@@ -143,6 +145,8 @@ Status bench_model(const ModelFlags& flags) {
   TRY(check_flags(flags));
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
+  TRY_ASSIGN(const std::unique_ptr<TraceLog> trace,
+             open_trace(*runtime, flags.trace, "bench model", path));
   EngineOptions options = flags.engine;
   int longest = flags.decode + 1;
   for (const int prompt : flags.prompts) longest = std::max(longest, prompt + 1);
@@ -187,6 +191,7 @@ void add_bench_model(CLI::App& bench, Action& action) {
   command->add_option("--repeat", flags->repeat, "samples of each")->capture_default_str();
   add_device_flags(*command, flags->device);
   add_load_flags(*command, flags->engine);
+  add_trace_flags(*command, flags->trace);
   command->add_flag("--no-limits", flags->no_limits, "leave out measuring the machine");
   command->add_flag("--json", flags->json, "print JSON");
   command->footer("Example:\n  tinyvllm bench model smollm2 --prompt 128 --decode 64");

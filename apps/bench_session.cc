@@ -36,6 +36,7 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
       ->capture_default_str();
   command.add_flag("--remeasure", flags.remeasure, "measure this machine's limits again");
   add_load_flags(command, flags.engine);
+  add_trace_flags(command, flags.trace);
   add_output_flags(command, flags.out);
 }
 
@@ -63,6 +64,7 @@ Status BenchSession::load() {
   }
   TRY_ASSIGN(const std::string path, resolve_model(name, options));
   model_name_ = options.load_format == "dummy" ? str_cat(name, ", random weights") : name;
+  TRY_ASSIGN(trace_, open_trace(*runtime_, flags_.trace, "bench " + bench_, path));
   options.max_num_seqs = std::max(64, flags_.max_concurrency);
   before_load_ = process_memory();
   report_.say("loading " + name);

@@ -12,6 +12,7 @@
 #include "apps/device_flags.h"
 #include "apps/process_memory.h"
 #include "apps/roof.h"
+#include "apps/trace_flags.h"
 #include "base/stopwatch.h"
 
 namespace tinyvllm {
@@ -28,6 +29,7 @@ struct BenchFlags {
   bool remeasure = false;
   OutputFlags out;
   EngineOptions engine;
+  TraceFlags trace;
 };
 void add_bench_flags(CLI::App& command, BenchFlags& flags);
 
@@ -75,6 +77,7 @@ class BenchSession {
   BenchReport report_;
   Stopwatch clock_;
   std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<TraceLog> trace_;
   std::unique_ptr<LLMEngine> engine_;
   std::string model_name_;
   ModelSummary summary_;

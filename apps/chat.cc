@@ -14,6 +14,7 @@
 #include "apps/engine_flags.h"
 #include "apps/line_editor.h"
 #include "apps/sampling_flags.h"
+#include "apps/trace_flags.h"
 
 namespace tinyvllm {
 namespace {
@@ -25,6 +26,7 @@ struct ChatCommandFlags {
   ChatFlags chat;
   DeviceFlags device;
   EngineOptions engine;
+  TraceFlags trace;
   SamplingFlags sampling;
 };
 
@@ -80,6 +82,8 @@ Status chat(const ChatCommandFlags& flags) {
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   watch_interrupts(/*second_kills=*/false);
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_quiet_runtime(flags.device));
+  TRY_ASSIGN(const std::unique_ptr<TraceLog> trace,
+             open_trace(*runtime, flags.trace, "chat", path));
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, flags.engine));
   TRY_ASSIGN(const SamplingParams sampling, sampling_params(*engine, flags.sampling, kTemperature));
   TRY_ASSIGN(const ChatFormatter format, ChatFormatter::open(*engine, flags.chat.chat_template));
@@ -100,6 +104,7 @@ void add_chat(CLI::App& app, Action& action) {
                       "a Jinja file to use instead of the model's template");
   add_engine_flags(*command, flags->engine);
   add_device_flags(*command, flags->device);
+  add_trace_flags(*command, flags->trace);
   add_sampling_flags(*command, flags->sampling);
   command->footer(
       "Sampling fields that are not given are the model's own (generation_config); without those,\n"

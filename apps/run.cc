@@ -14,10 +14,12 @@
 #include "apps/run_batch.h"
 #include "apps/sampling_flags.h"
 #include "apps/text_input.h"
+#include "apps/trace_flags.h"
 #include "base/json_writer.h"
 #include "base/stopwatch.h"
 #include "engine/llm_engine.h"
 #include "engine/machine_limits.h"
+#include "telemetry/profiler.h"
 
 namespace tinyvllm {
 namespace {
@@ -32,7 +34,9 @@ struct RunFlags {
   ChatFlags chat;
   bool json = false;
   DeviceFlags device;
+  bool profile = false;
   EngineOptions engine;
+  TraceFlags trace;
   SamplingFlags sampling;
 };
 
@@ -126,7 +130,10 @@ Status generate(LLMEngine& engine, const SamplingParams& sampling, bool print, R
     for (const RequestOutput& output : outputs) {
       if (!output.error.empty()) return error(output.error);
       reply.add(output);
-      if (printer) printer->add(output);
+      if (!printer) continue;
+      TraceContext trace = engine.delivery_trace();
+      const PartScope part(trace, TraceLevel::kOp, "generation_loop", "token_callback");
+      printer->add(output);
     }
   }
   reply.decode_tok_s = meter.tokens_per_s();
@@ -159,6 +166,12 @@ void print_closing_line(const Reply& reply, const std::optional<MachineLimits>& 
   std::fprintf(stderr, "%s%s\n", aborted ? " | interrupted" : "", colour ? "\033[0m" : "");
 }
 
+// On stderr, beside the answer.
+void print_profile(Profiler& profiler, Runtime& runtime) {
+  profiler.stop();
+  std::fprintf(stderr, "\n%s", to_text(profiler.table(limits_of(runtime))).c_str());
+}
+
 // --prompts FILE: what decides the answers besides the lines, in words.
 std::string batch_settings(const RunFlags& flags, const std::string& path) {
   std::string words = std::filesystem::path(path).filename().string();
@@ -174,7 +187,10 @@ Status run_prompts(const RunFlags& flags) {
   TRY_ASSIGN(BatchFiles files,
              open_batch(flags.prompts, flags.output, batch_settings(flags, path)));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
+  TRY_ASSIGN(const std::unique_ptr<TraceLog> trace, open_trace(*runtime, flags.trace, "run", path));
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, flags.engine));
+  std::optional<Profiler> profiler;
+  if (flags.profile) profiler.emplace(runtime->tracer());
   BatchOptions options;
   TRY_ASSIGN(options.defaults, sampling_params(*engine, flags.sampling, 0));
   options.max_num_seqs = flags.engine.max_num_seqs;
@@ -195,7 +211,9 @@ Status run_prompts(const RunFlags& flags) {
     messages.push_back({"user", line.prompt});
     return format.value().encode(messages);
   };
-  return run_batch(*engine, std::move(files), options);
+  TRY(run_batch(*engine, std::move(files), options));
+  if (profiler) print_profile(*profiler, *runtime);
+  return Status();
 }
 
 // One prompt.
@@ -204,7 +222,10 @@ Status run_prompt(const RunFlags& flags) {
   if (flags.prompt.empty()) return error("the prompt is empty");
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
+  TRY_ASSIGN(const std::unique_ptr<TraceLog> trace, open_trace(*runtime, flags.trace, "run", path));
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, flags.engine));
+  std::optional<Profiler> profiler;
+  if (flags.profile) profiler.emplace(runtime->tracer());
   TRY_ASSIGN(const SamplingParams sampling, sampling_params(*engine, flags.sampling, 0));
   Reply reply;
   reply.load_s = clock.seconds();
@@ -219,10 +240,9 @@ Status run_prompt(const RunFlags& flags) {
     limits = limits_for(*runtime, reply.gigabytes_per_s * 1e9);
   }
   if (limits) reply.limit_percent = 1e11 * reply.gigabytes_per_s / limits->read_bytes_per_s;
-  if (!flags.json) {
-    print_closing_line(reply, limits);
-    return Status();
-  }
+  if (!flags.json) print_closing_line(reply, limits);
+  if (profiler) print_profile(*profiler, *runtime);
+  if (!flags.json) return Status();
   JsonWriter json;
   json.begin_object();
   write_reply(json, reply);
@@ -269,6 +289,9 @@ void add_run(CLI::App& app, Action& action) {
   add_engine_flags(*command, flags->engine);
   add_device_flags(*command, flags->device);
   command->add_flag("--json", flags->json, "one JSON object instead of text");
+  command->add_flag("--profile", flags->profile,
+                    "afterwards, on stderr: what every op reached of this machine's limits");
+  add_trace_flags(*command, flags->trace);
   add_sampling_flags(*command, flags->sampling);
   command->footer(
       "Sampling fields that are not given are the model's own (generation_config); without those,\n"
@@ -279,6 +302,7 @@ void add_run(CLI::App& app, Action& action) {
       "  tinyvllm run smollm2 \"Write a haiku\" --temperature 0.7 --seed 3\n"
       "  tinyvllm run \"Where are you?\" --system \"You are a pirate.\"\n"
       "  tinyvllm run smollm2 --prompts questions.jsonl --output answers.jsonl -n 200\n"
+      "  tinyvllm run \"Why?\" --profile --trace run.jsonl --trace-level op\n"
       "  cat question.txt | tinyvllm run model.gguf --json");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

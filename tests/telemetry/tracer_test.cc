@@ -209,6 +209,18 @@ TEST_F(TraceFiles, AClosedPipeEndsTracingWithOneWarning) {
   close(ends[1]);
 }
 
+TEST_F(TraceFiles, APipeClosedBeforeTheEndDoesNotKillWhoEndsTheTrace) {
+  Tracer tracer;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  auto log = TraceLog::open(tracer, options(str_cat("/proc/self/fd/", ends[1])), 2).value();
+  close(ends[0]);
+  testing::internal::CaptureStderr();
+  log.reset();  // writes the last lines on this thread
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("Broken pipe"), std::string::npos);
+  close(ends[1]);
+}
+
 TEST_F(TraceFiles, AReaderThatTakesNothingHoldsNobodyUp) {
   Tracer tracer;
   int ends[2];

@@ -1,0 +1,211 @@
+// tinyvllm bench trace MODEL: what tracing costs a decode step. At each level a few tokens are
+// decoded and traced to a file, in turns with the same untraced, so that whatever else the machine
+// does meets all alike; what a trace costs that is off is too little to be measured that way, and
+// is worked out: nanoseconds of a zone that nobody listens to, times zones of a step.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <unistd.h>
+
+#include "apps/bench.h"
+#include "apps/device_flags.h"
+#include "apps/engine_flags.h"
+#include "base/json_writer.h"
+#include "base/stopwatch.h"
+#include "engine/llm_engine.h"
+#include "telemetry/trace_file.h"
+
+namespace tinyvllm {
+namespace {
+
+struct TraceBenchFlags {
+  std::string model = kDefaultModel;
+  int decode = 48;
+  int rounds = 15;
+  DeviceFlags device;
+  bool json = false;
+  EngineOptions engine;
+};
+
+struct Cost {
+  std::string name;
+  double limit_percent = 0;      // that it must stay below; 0: no limit
+  std::vector<double> percents;  // by round
+
+  double median() const {
+    std::vector<double> sorted = percents;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+// Counts what a step notes, which is how many zones it has.
+class Counter final : public TraceSink {
+ public:
+  TraceLevel level() const override { return TraceLevel::kOp; }
+  void take(const TraceRecord& record) override {
+    records += 1;
+    steps += std::holds_alternative<StepCompleted>(record.event) ? 1 : 0;
+  }
+  double records = 0;
+  double steps = 0;
+};
+
+// Seconds of a decode step, the mean of `decode` of them after a prompt of one token.
+Result<double> seconds_per_step(LLMEngine& engine, int decode) {
+  SamplingParams sampling;
+  sampling.temperature = 0;
+  sampling.ignore_eos = true;
+  sampling.max_tokens = decode + 1;
+  TRY(engine.add_request(std::vector<int32_t>{1}, sampling));
+  engine.step();
+  const Stopwatch clock;
+  while (engine.has_work()) {
+    for (const RequestOutput& output : engine.step()) {
+      if (!output.error.empty()) return error(output.error);
+    }
+  }
+  return clock.seconds() / decode;
+}
+
+class TraceBench {
+ public:
+  TraceBench(Runtime& runtime, LLMEngine& engine, const TraceBenchFlags& flags)
+      : runtime_(runtime),
+        engine_(engine),
+        flags_(flags),
+        path_((std::filesystem::temp_directory_path() /
+               str_cat("tinyvllm_bench_trace_", getpid(), ".jsonl"))
+                  .string()) {}
+  ~TraceBench() { std::filesystem::remove(path_); }
+
+  Status run() {
+    TRY(seconds_per_step(engine_, flags_.decode));  // pages, caches, threads
+    TRY_ASSIGN(double before, seconds_per_step(engine_, flags_.decode));
+    for (int round = 0; round < flags_.rounds && !interrupted(); ++round) {
+      for (size_t i = 0; i < std::size(kLevels); ++i) {
+        TRY_ASSIGN(const double traced, seconds_traced(kLevels[i]));
+        TRY_ASSIGN(const double after, seconds_per_step(engine_, flags_.decode));
+        costs_[i].percents.push_back(100 * (2 * traced / (before + after) - 1));
+        step_seconds_ = std::min(step_seconds_, after);
+        before = after;
+      }
+    }
+    return count_zones();
+  }
+
+  void print_table() const {
+    std::printf("%s, %d threads, a decode step of %.2f ms\n\n", engine_.files().path().c_str(),
+                runtime_.pool().size(), 1e3 * step_seconds_);
+    std::printf("%-8s %9s %21s %8s\n", "", "median", "lowest … highest", "limit");
+    std::printf("%-8s %8.4f%% %21s %7.2f%%  %s: %.2f ns × %.0f zones\n", "off", off_percent(), "",
+                kOffLimit, off_percent() <= kOffLimit ? "held" : "MISSED", cost_.ns_per_zone_off,
+                zones_);
+    for (const Cost& cost : costs_) {
+      const auto [low, high] = std::minmax_element(cost.percents.begin(), cost.percents.end());
+      std::printf("%-8s %8.2f%% %9.2f%% … %6.2f%% ", cost.name.c_str(), cost.median(), *low, *high);
+      if (cost.limit_percent == 0) {
+        std::printf("\n");
+        continue;
+      }
+      std::printf("%7.2f%%  %s\n", cost.limit_percent,
+                  cost.median() <= cost.limit_percent ? "held" : "MISSED");
+    }
+    std::printf("\na record %.0f ns, a span %.0f ns\n", cost_.ns_per_record, cost_.ns_per_span);
+  }
+
+  void print_json() const {
+    JsonWriter json;
+    json.begin_object().key("machine").begin_object().field("device", runtime_.device().name());
+    json.field("threads", runtime_.pool().size()).end_object();
+    json.key("model").begin_object().field("path", engine_.files().path());
+    json.field("step_us", 1e6 * step_seconds_).field("zones", zones_).end_object();
+    json.key("limits").begin_object().end_object().key("results").begin_array();
+    const auto result = [&](const std::string& name, double value, double limit, const char* unit,
+                            const std::vector<double>& samples) {
+      json.begin_object().field("name", name).field("value", value).field("unit", unit);
+      json.key("limit");
+      limit > 0 ? json.value(limit) : json.null();
+      json.key("utilization");
+      limit > 0 ? json.value(value / limit) : json.null();
+      json.field("samples", samples).end_object();
+    };
+    result("off", off_percent(), kOffLimit, "%", {off_percent()});
+    for (const Cost& cost : costs_) {
+      result(cost.name, cost.median(), cost.limit_percent, "%", cost.percents);
+    }
+    result("zone, off", cost_.ns_per_zone_off, 0, "ns", {cost_.ns_per_zone_off});
+    result("record", cost_.ns_per_record, 0, "ns", {cost_.ns_per_record});
+    result("span", cost_.ns_per_span, 0, "ns", {cost_.ns_per_span});
+    std::printf("%s\n", json.end_array().end_object().str().c_str());
+  }
+
+ private:
+  static constexpr TraceLevel kLevels[] = {TraceLevel::kStep, TraceLevel::kOp, TraceLevel::kKernel};
+  static constexpr double kOffLimit = 0.1;
+
+  Result<double> seconds_traced(TraceLevel level) {
+    TRY_ASSIGN(const std::unique_ptr<TraceLog> log,
+               TraceLog::open(runtime_.tracer(), {path_, level, 0, {}}, runtime_.pool().size()));
+    return seconds_per_step(engine_, flags_.decode);
+  }
+
+  Status count_zones() {
+    const auto counter = std::make_shared<Counter>();
+    runtime_.tracer().attach(counter);
+    TRY(seconds_per_step(engine_, flags_.decode));
+    runtime_.tracer().detach(counter);
+    zones_ = counter->records / std::max(1.0, counter->steps);
+    return Status();
+  }
+
+  double off_percent() const { return 1e-7 * cost_.ns_per_zone_off * zones_ / step_seconds_; }
+
+  Runtime& runtime_;
+  LLMEngine& engine_;
+  const TraceBenchFlags& flags_;
+  const std::string path_;
+  const TraceCost cost_ = measure_trace_cost();
+  std::vector<Cost> costs_ = {{"step", 0.5, {}}, {"op", 3, {}}, {"kernel", 0, {}}};
+  double step_seconds_ = 1e30;
+  double zones_ = 0;
+};
+
+Status bench_trace(const TraceBenchFlags& flags) {
+  TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
+  EngineOptions options = flags.engine;
+  options.max_model_len = flags.decode + 2;
+  options.max_num_seqs = 1;
+  options.enable_prefix_caching = false;
+  TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, options));
+  watch_interrupts();
+  TraceBench bench(*runtime, *engine, flags);
+  TRY(bench.run());
+  if (interrupted()) return error("interrupted");
+  flags.json ? bench.print_json() : bench.print_table();
+  return Status();
+}
+
+}  // namespace
+
+void add_bench_trace(CLI::App& bench, Action& action) {
+  const auto flags = std::make_shared<TraceBenchFlags>();
+  CLI::App* command = bench.add_subcommand("trace", "What tracing costs a decode step");
+  command->add_option("MODEL", flags->model, "a .gguf file, a Hugging Face folder, or an alias")
+      ->capture_default_str();
+  command->add_option("--decode", flags->decode, "tokens of a sample")
+      ->check(CLI::Range(4, 4096))
+      ->capture_default_str();
+  command->add_option("--rounds", flags->rounds, "samples of each level")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  add_device_flags(*command, flags->device);
+  add_load_flags(*command, flags->engine);
+  command->add_flag("--json", flags->json, "print JSON");
+  command->footer("Example:\n  tinyvllm bench trace smollm2 --rounds 30");
+  command->callback([flags, &action] { action = [flags] { return bench_trace(*flags); }; });
+}
+
+}  // namespace tinyvllm
