@@ -1,12 +1,15 @@
 // tinyvllm bench limits: what this machine can do at best, the denominators of every "percent of
-// the limit". Measured once and then read from the user's cache folder.
+// the limit". The three that matter are measured once and then read from the user's cache folder;
+// how they come about, by thread count, working set and instruction set, is measured each time.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "apps/bench.h"
-#include "base/json_writer.h"
+#include "apps/bench_report.h"
 #include "base/stopwatch.h"
+#include "device/cpu/cpu_device.h"
 #include "engine/machine_limits.h"
+#include "ops/cpu/limits.h"
+#include "report/plot.h"
 
 namespace tinyvllm {
 namespace {
@@ -14,63 +17,113 @@ namespace {
 struct LimitsFlags {
   int threads = 0;
   bool remeasure = false;
-  bool json = false;
+  OutputFlags out;
 };
 
-void print_json(const MachineKey& key, const MachineLimits& limits, bool cached) {
-  JsonWriter json;
-  json.begin_object().key("machine").begin_object().field("cpu", key.cpu);
-  json.field("threads", key.threads).field("isa", key.isa).end_object();
-  json.key("limits").begin_object().field("read_gb_s", limits.read_bytes_per_s / 1e9);
-  json.field("fma_gflop_s", limits.flops_per_s / 1e9);
-  json.field("int8_gop_s", limits.int8_ops_per_s / 1e9).field("cached", cached).end_object();
-  json.key("results").begin_array();
-  const auto result = [&](const char* name, double value, const char* unit) {
-    json.begin_object().field("name", name).field("value", value).field("unit", unit);
-    json.field("limit", value).field("utilization", 1.0);
-    json.key("samples").begin_array().value(value).end_array().end_object();
-  };
-  result("read", limits.read_bytes_per_s / 1e9, "GB/s");
-  result("fma", limits.flops_per_s / 1e9, "GFLOP/s");
-  result("int8", limits.int8_ops_per_s / 1e9, "GOP/s");
-  std::printf("%s\n", json.end_array().end_object().str().c_str());
+constexpr size_t kFarFromAnyCache = size_t{1} << 30;
+
+Status write_threads(BenchReport& report, Runtime& runtime) {
+  report.say("reading memory, thread by thread");
+  std::vector<int> counts;
+  for (int n = 1; n < runtime.pool().size(); n *= 2) counts.push_back(n);
+  counts.push_back(runtime.pool().size());
+  TRY_ASSIGN(const std::vector<double> rates,
+             ops::cpu::measure_read(runtime.device(), runtime.pool(), kFarFromAnyCache, counts));
+  Table table{{{"Threads"}, {"Read GB/s"}, {"of one thread"}}, {}};
+  for (size_t i = 0; i < counts.size(); ++i) {
+    table.rows.push_back(
+        {str_cat(counts[i]), decimal(rates[i] / 1e9), decimal(rates[i] / rates.front(), 2) + "x"});
+    report.result({str_cat("read, ", counts[i], " threads"), "GB/s", {rates[i] / 1e9}});
+  }
+  report.add(Heading{"Read Bandwidth by Threads"});
+  report.add(std::move(table));
+  return Status();
+}
+
+Status write_working_sets(BenchReport& report, Runtime& runtime) {
+  const int threads = runtime.pool().size();
+  Table table{{{"Working set"}, {"Read GB/s"}}, {}};
+  Series series{"read", {}};
+  for (size_t kilobytes = 16; kilobytes <= (kFarFromAnyCache >> 10); kilobytes *= 8) {
+    const size_t bytes = (kilobytes << 10) * static_cast<size_t>(kilobytes < 512 ? threads : 1);
+    report.say("reading " + human_bytes(static_cast<double>(bytes)));
+    TRY_ASSIGN(const std::vector<double> rates,
+               ops::cpu::measure_read(runtime.device(), runtime.pool(), bytes, {threads}));
+    const std::string name = human_bytes(static_cast<double>(bytes));
+    table.rows.push_back({name, decimal(rates.front() / 1e9)});
+    series.points.push_back({static_cast<double>(bytes) / 1e6, rates.front() / 1e9, name});
+    report.result({"read of " + name, "GB/s", {rates.front() / 1e9}});
+  }
+  report.add(Heading{"Read Bandwidth by Working Set"});
+  report.add(std::move(table));
+  report.add(Figure{
+      to_svg(Chart{"Read bandwidth by working set", {"MB", true}, {"GB/s", true}, {series}})});
+  return Status();
+}
+
+void write_instruction_sets(BenchReport& report, Runtime& runtime) {
+  Table table{{{"ISA", Column::kLeft}, {"FMA GFLOP/s"}, {"Int8 GOP/s"}}, {}};
+  for (const Isa isa : supported_isas()) {
+    report.say(str_cat("multiplying with ", isa_name(isa)));
+    CpuDevice device(isa);
+    const MachineLimits limits = ops::cpu::measure_compute(device, runtime.pool());
+    table.rows.push_back(
+        {isa_name(isa), decimal(limits.flops_per_s / 1e9), decimal(limits.int8_ops_per_s / 1e9)});
+    report.result({str_cat("fma, ", isa_name(isa)), "GFLOP/s", {limits.flops_per_s / 1e9}});
+    report.result({str_cat("int8, ", isa_name(isa)), "GOP/s", {limits.int8_ops_per_s / 1e9}});
+  }
+  report.add(Heading{"Multiplication by Instruction Set"});
+  report.add(std::move(table));
 }
 
 Status bench_limits(const LimitsFlags& flags) {
+  watch_interrupts();
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
+  BenchReport report("limits", flags.out);
   std::optional<MachineLimits> limits;
   if (!flags.remeasure) limits = cached_limits(*runtime);
   const bool cached = limits.has_value();
   const Stopwatch clock;
   if (!cached) {
+    report.say("measuring this machine");
     TRY_ASSIGN(limits, measure_limits(*runtime));
   }
-  const double seconds = clock.seconds();
   const MachineKey key = machine_key(*runtime);
-  if (flags.json) {
-    print_json(key, *limits, cached);
-    return Status();
-  }
-  std::printf("%s, %d threads, %s\n\n", key.cpu.c_str(), key.threads, key.isa.c_str());
-  std::printf("read memory     %8.1f GB/s\n", limits->read_bytes_per_s / 1e9);
-  std::printf("float FMA       %8.1f GFLOP/s\n", limits->flops_per_s / 1e9);
-  std::printf("int8 products   %8.1f GOP/s\n", limits->int8_ops_per_s / 1e9);
-  if (cached) {
-    std::fprintf(stderr, "measured earlier; --remeasure does it again\n");
-  } else {
-    std::fprintf(stderr, "measured in %.2f s\n", seconds);
-  }
-  return Status();
+  report.run().machine = {
+      {"cpu", key.cpu}, {"threads", static_cast<double>(key.threads)}, {"isa", key.isa}};
+  report.run().limits = {{"read_gb_s", limits->read_bytes_per_s / 1e9},
+                         {"fma_gflop_s", limits->flops_per_s / 1e9},
+                         {"int8_gop_s", limits->int8_ops_per_s / 1e9},
+                         {"cached", cached ? 1.0 : 0.0}};
+  report.add(Heading{"This Machine's Limits", 1});
+  report.add(
+      Paragraph{str_cat(key.cpu, ", ", key.threads, " threads, ", key.isa, ", ",
+                        cached ? "measured earlier (--remeasure does it again)"
+                               : str_cat("measured in ", decimal(clock.seconds(), 2), " s"))});
+  Table table{{{"Limit", Column::kLeft}, {"Value"}, {"Unit", Column::kLeft}}, {}};
+  const auto limit = [&](const char* name, const char* what, double value, const char* unit) {
+    table.rows.push_back({what, decimal(value), unit});
+    report.result({name, unit, {value}, value});
+  };
+  limit("read", "read memory", limits->read_bytes_per_s / 1e9, "GB/s");
+  limit("fma", "float FMA", limits->flops_per_s / 1e9, "GFLOP/s");
+  limit("int8", "int8 products", limits->int8_ops_per_s / 1e9, "GOP/s");
+  report.add(std::move(table));
+  if (!interrupted()) TRY(write_threads(report, *runtime));
+  if (!interrupted()) TRY(write_working_sets(report, *runtime));
+  if (!interrupted()) write_instruction_sets(report, *runtime);
+  return report.finish();
 }
 
 }  // namespace
 
 void add_bench_limits(CLI::App& bench, Action& action) {
   const auto flags = std::make_shared<LimitsFlags>();
-  CLI::App* command = bench.add_subcommand("limits", "What this machine can do at best");
+  CLI::App* command =
+      bench.add_subcommand("limits", "What this machine reads and multiplies at best");
   command->add_option("-t,--threads", flags->threads, "default: the physical cores");
-  command->add_flag("--remeasure", flags->remeasure, "even if it was measured before");
-  command->add_flag("--json", flags->json, "print JSON");
+  command->add_flag("--remeasure", flags->remeasure, "measure again what was measured before");
+  add_output_flags(*command, flags->out);
   command->footer("Example:\n  tinyvllm bench limits --remeasure");
   command->callback([flags, &action] { action = [flags] { return bench_limits(*flags); }; });
 }

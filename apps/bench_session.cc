@@ -102,7 +102,8 @@ void BenchSession::write_head() {
   const std::string device =
       str_cat(key.cpu, ", ", key.threads, key.threads == 1 ? " thread, " : " threads, ", key.isa);
   const double growth = after_load_.resident - before_load_.resident;
-  report_.add(Heading{str_cat("tinyvllm ", bench_, " Benchmark"), 1});
+  report_.add(Heading{
+      bench_ == "All" ? "tinyvllm Benchmarks" : str_cat("tinyvllm ", bench_, " Benchmark"), 1});
   report_.add(
       Code{str_cat("Device: ", device, "\nMemory before: ", megabytes(before_load_.resident),
                    "\n\nLoading model from ", model_name_, "...\nModel: ", model.hidden, " dim, ",

@@ -42,13 +42,15 @@ Roof::Bound Roof::least(const OpCall& call) const {
 Result<Roof> make_roof(Runtime& runtime, const MachineLimits& limits, size_t weight_bytes) {
   Roof roof{limits, limits.read_bytes_per_s, 0};
   const int threads = runtime.pool().size();
-  TRY_ASSIGN(roof.cache_bytes_per_s,
-             ops::cpu::measure_read(runtime.device(), runtime.pool(),
-                                    kFirstCacheBytes * static_cast<size_t>(threads), threads));
+  const auto read_rate = [&](size_t bytes) -> Result<double> {
+    TRY_ASSIGN(const std::vector<double> rates,
+               ops::cpu::measure_read(runtime.device(), runtime.pool(), bytes, {threads}));
+    return rates.front();
+  };
+  const size_t first_caches = kFirstCacheBytes * static_cast<size_t>(threads);
+  TRY_ASSIGN(roof.cache_bytes_per_s, read_rate(first_caches));
   if (weight_bytes > 0 && weight_bytes < last_cache_bytes()) {
-    const size_t bytes = std::max(weight_bytes, kFirstCacheBytes * static_cast<size_t>(threads));
-    TRY_ASSIGN(const double rate,
-               ops::cpu::measure_read(runtime.device(), runtime.pool(), bytes, threads));
+    TRY_ASSIGN(const double rate, read_rate(std::max(weight_bytes, first_caches)));
     roof.weights_bytes_per_s = std::max(rate, limits.read_bytes_per_s);
   }
   return roof;

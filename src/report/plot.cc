@@ -121,6 +121,8 @@ std::string axes(const Chart& chart, const Scale& x, const Scale& y) {
 // Notes beside points, as long as none covers another or leaves the drawing.
 class Notes {
  public:
+  void avoid(double x, double y) { taken_.push_back({x - 4, y - 4, x + 4, y + 4}); }
+
   std::string place(double x, double y, const std::string& note) {
     const double width = text_width(note);
     for (const auto& [dx, dy] :
@@ -217,6 +219,11 @@ std::string to_svg(const Chart& chart) {
   for (const Series& series : chart.series) names.push_back(series.name);
   std::string body = legend(names) + axes(chart, x, y);
   Notes notes;
+  for (const Series& series : chart.series) {
+    for (const Point& point : series.points) {
+      if (x.shows(point.x) && y.shows(point.y)) notes.avoid(x.at(point.x), y.at(point.y));
+    }
+  }
   for (size_t i = 0; i < chart.series.size(); ++i) body += draw(chart.series[i], i, x, y, notes);
   return frame(kHeight, chart.title, body);
 }

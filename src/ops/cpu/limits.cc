@@ -119,6 +119,16 @@ class Pinned {
   std::vector<cpu_set_t> before_;  // zero until read
 };
 
+// Memory that nobody has written to is one page of zeros.
+void fill(ThreadPool& pool, char* data, size_t bytes) {
+  const auto end = static_cast<int64_t>(bytes);
+  pool.parallel_for((end + kTaskBytes - 1) / kTaskBytes, [&](int64_t task, int) {
+    const int64_t begin = task * kTaskBytes;
+    std::memset(data + begin, static_cast<int>(task) + 1,
+                static_cast<size_t>(std::min(kTaskBytes, end - begin)));
+  });
+}
+
 }  // namespace
 
 MachineLimits measure_compute(Device& device, ThreadPool& pool) {
@@ -134,31 +144,36 @@ MachineLimits measure_compute(Device& device, ThreadPool& pool) {
   return limits;
 }
 
-Result<double> measure_read(Device& device, ThreadPool& pool, size_t bytes, int threads) {
+Result<std::vector<double>> measure_read(Device& device, ThreadPool& pool, size_t bytes,
+                                         const std::vector<int>& thread_counts) {
   const Kernels& k = kernels(device);
   const Pinned pinned(pool);
   std::atomic<int64_t> sink{0};
-  const int64_t piece = std::min(static_cast<int64_t>(bytes), kPieceBytes);
-  const int64_t pieces = static_cast<int64_t>(bytes) / piece;
-  const int64_t part = piece / threads / kStride * kStride;
   TRY_ASSIGN(const Buffer buffer, device.allocate(bytes, "measuring the memory's speed"));
   auto* data = static_cast<char*>(buffer.data());
-  std::memset(data, 1, bytes);
+  fill(pool, data, bytes);
+  const int64_t piece = std::min(static_cast<int64_t>(bytes), kPieceBytes);
+  const int64_t pieces = static_cast<int64_t>(bytes) / piece;
   // A small piece is read many times between two looks at the clock.
   const int64_t repeats = std::max<int64_t>(1, kLeastRead / piece);
-  double best = 0;
-  for (const auto read : {k.read_forward, k.read_prefetched}) {
-    const double seconds = best_seconds(kLeastReadSeconds / 2, [&](int64_t i) {
-      const char* from = data + i % pieces * piece;
-      const Stopwatch run;
-      pool.parallel_for(threads, [&](int64_t t, int) {
-        for (int64_t r = 0; r < repeats; ++r) sink += read(from + t * part, part);
+  std::vector<double> rates;
+  for (const int threads : thread_counts) {
+    const int64_t part = piece / threads / kStride * kStride;
+    double best = 0;
+    for (const auto read : {k.read_forward, k.read_prefetched}) {
+      const double seconds = best_seconds(kLeastReadSeconds / 2, [&](int64_t i) {
+        const char* from = data + i % pieces * piece;
+        const Stopwatch run;
+        pool.parallel_for(threads, [&](int64_t t, int) {
+          for (int64_t r = 0; r < repeats; ++r) sink += read(from + t * part, part);
+        });
+        return run.seconds();
       });
-      return run.seconds();
-    });
-    best = std::max(best, static_cast<double>(part * threads * repeats) / seconds);
+      best = std::max(best, static_cast<double>(part * threads * repeats) / seconds);
+    }
+    rates.push_back(best);
   }
-  return best;
+  return rates;
 }
 
 Result<MachineLimits> measure_limits(Device& device, ThreadPool& pool) {
@@ -173,9 +188,7 @@ Result<MachineLimits> measure_limits(Device& device, ThreadPool& pool) {
   }
   TRY_ASSIGN(const Buffer buffer, device.allocate(kBufferBytes, "measuring the memory's speed"));
   auto* data = static_cast<char*>(buffer.data());
-  pool.parallel_for(static_cast<int64_t>(kBufferBytes) / kTaskBytes, [&](int64_t task, int) {
-    std::memset(data + task * kTaskBytes, static_cast<int>(task), static_cast<size_t>(kTaskBytes));
-  });
+  fill(pool, data, kBufferBytes);
   const double left = 2 * kComputeSeconds + kReadAndFillSeconds - clock.seconds();
   const double budget = std::max(left, kLeastReadSeconds) / 4;
   for (const auto read : {k.read_forward, k.read_prefetched}) {
