@@ -32,16 +32,9 @@ Breakdown request_breakdown(const ProfiledRequest& request, const Roof& roof) {
     forward.ms.push_back(step.forward_ms);
     sampling.ms.push_back(step.sample_ms);
     schedule.ms.push_back(step.schedule_ms);
-    std::map<std::string, double> bounds;
-    for (const OpCall& call : step.ops) {
-      const Roof::Bound bound = roof.least(call);
-      forward.least_ms += 1e3 * bound.seconds;
-      bounds[bound.by] += bound.seconds;
-    }
-    const auto largest =
-        std::max_element(bounds.begin(), bounds.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (largest != bounds.end()) forward.bound = largest->first;
+    const Roof::Bound least = roof.least(step.ops);
+    forward.least_ms += 1e3 * least.seconds;
+    forward.bound = least.by;
   }
   return {{encode, prefill, sampling, decode, text, schedule}, request.total_ms};
 }

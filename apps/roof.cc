@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <string_view>
 
 #include "apps/decode_meter.h"
@@ -27,7 +28,7 @@ size_t last_cache_bytes() {
 Roof::Bound Roof::least(const OpCall& call) const {
   const std::string_view op = call.op;
   const bool linear = op.find("linear") != std::string_view::npos;
-  const bool from_memory = linear || op == "attention" || op == "moe_add" || op == "embedding";
+  const bool from_memory = linear || op == "attention" || op == "embedding";
   // A linear's activations stay in the caches; what has to come is its weights.
   const double weights =
       static_cast<double>(row_bytes(call.dtype, call.in)) * static_cast<double>(call.out);
@@ -37,6 +38,20 @@ Roof::Bound Roof::least(const OpCall& call) const {
   const double multiplying = call.flops / rate;
   if (multiplying > moving) return {multiplying, "multiplying"};
   return {moving, from_memory ? "memory" : "caches"};
+}
+
+Roof::Bound Roof::least(const std::vector<OpCall>& calls) const {
+  std::map<const char*, double> by;
+  Bound all;
+  for (const OpCall& call : calls) {
+    const Bound one = least(call);
+    all.seconds += one.seconds;
+    by[one.by] += one.seconds;
+  }
+  const auto most = std::max_element(
+      by.begin(), by.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != by.end()) all.by = most->first;
+  return all;
 }
 
 Result<Roof> make_roof(Runtime& runtime, const MachineLimits& limits, size_t weight_bytes) {

@@ -22,6 +22,7 @@ struct Roof {
     const char* by = "";
   };
   Bound least(const OpCall& call) const;
+  Bound least(const std::vector<OpCall>& calls) const;  // one after the other
 };
 
 // Measures what `limits` does not say. Weights that the last cache could hold are read from there.

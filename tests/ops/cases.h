@@ -43,9 +43,9 @@ struct LinearShape {
 };
 inline const std::vector<LinearShape> kModelLinears = {
     {3072, 576},   {576, 1536},  {49152, 576},  // SmolLM2-135M: gate and up, down, head
+    {9728, 896},   {896, 4864},                 // Qwen2.5-0.5B: gate and up, down
     {11264, 2048}, {2048, 5632},                // TinyLlama-1.1B: gate and up, down
 };
-inline const std::vector<int64_t> kTokenCounts = {1, 4, 16, 128, 512};
 
 struct AttentionShape {
   int heads;
