@@ -83,9 +83,9 @@ Status bench_requests(BenchSession& session) {
       if (result.unit == "ms") chart.series[series++].values.push_back(value);
     }
     row.push_back(decimal(*result.limit, 2));
-    row.push_back(percent(*result.utilization()));
+    row.push_back(utilization_text(result));
     table.rows.push_back(std::move(row));
-    if (result.name != "ITL") session.check_limit(result.name, *result.utilization());
+    if (result.name != "ITL") session.check_limit(result);
     session.report().result(result);
   }
   session.report().add(std::move(table));
@@ -139,9 +139,9 @@ Status bench_contexts(BenchSession& session) {
                            1e3 * work.least_decode_s(1, context, tokens) / (tokens - 1)};
     table.rows.push_back({str_cat(context), with_spread(first.samples, 2),
                           with_spread(each.samples, 2), decimal(1e3 / each.value()),
-                          percent(*first.utilization()), percent(*each.utilization())});
+                          utilization_text(first), utilization_text(each)});
     for (const BenchResult& result : {first, each}) {
-      session.check_limit(result.name, *result.utilization());
+      session.check_limit(result);
       session.report().result(result);
     }
     ttft.points.push_back({static_cast<double>(context), first.value()});

@@ -105,6 +105,11 @@ std::string percent(double part) {
   return text;
 }
 
+std::string utilization_text(const BenchResult& result) {
+  const std::optional<double> part = result.utilization();
+  return part ? percent(*part) : "-";
+}
+
 std::string with_spread(const std::vector<double>& samples, int digits) {
   if (samples.empty()) return "-";
   if (samples.size() < 2) return decimal(samples.front(), digits);

@@ -50,7 +50,8 @@ class BenchReport {
 
 // "12.5", "1250": so many digits after the point, none of them in numbers of four digits and more.
 std::string decimal(double value, int digits = 1);
-std::string percent(double part);  // 0.123 → "12.3%"
+std::string percent(double part);                         // 0.123 → "12.3%"
+std::string utilization_text(const BenchResult& result);  // "-" without a limit
 // "8.1 ± 2%" of one unit or another: what a table shows of several samples.
 std::string with_spread(const std::vector<double>& samples, int digits = 1);
 

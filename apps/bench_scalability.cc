@@ -30,10 +30,10 @@ Status bench_concurrency(BenchSession& session) {
     flat = rate > best * kGrowth ? 0 : flat + 1;
     if (rate > best) best = rate, best_at = n;
     table.rows.push_back({str_cat(n), with_spread(result.samples), percent(rate / (n * alone)),
-                          decimal(*result.limit), percent(*result.utilization())});
+                          decimal(*result.limit), utilization_text(result)});
     measured.points.push_back({static_cast<double>(n), rate});
     limit.points.push_back({static_cast<double>(n), *result.limit});
-    session.check_limit(result.name, *result.utilization());
+    session.check_limit(result);
     session.report().result(result);
   }
   session.report().add(Heading{"Throughput vs Concurrent Requests", 3});

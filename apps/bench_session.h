@@ -63,6 +63,9 @@ class BenchSession {
 
   // Better than the machine can is measured again before it is believed.
   void check_limit(const std::string& what, double utilization);
+  void check_limit(const BenchResult& result) {
+    check_limit(result.name, result.utilization().value_or(0));
+  }
 
  private:
   BenchSession(const std::string& bench, const BenchFlags& flags);

@@ -50,9 +50,9 @@ Status bench_requests(BenchSession& session) {
                              session.work().max_tok_s(together, kPrompt, tokens)};
     if (!c.together) sequential = result.value();
     if (c.together && c.requests == kFew) concurrent = result.value();
-    table.rows.push_back({c.name, with_spread(result.samples), decimal(*result.limit),
-                          percent(*result.utilization())});
-    session.check_limit(c.name, *result.utilization());
+    table.rows.push_back(
+        {c.name, with_spread(result.samples), decimal(*result.limit), utilization_text(result)});
+    session.check_limit(result);
     session.report().result(result);
   }
   session.report().add(std::move(table));
@@ -86,11 +86,10 @@ Status bench_contexts(BenchSession& session) {
     const double prompt = median(map_samples(
         loads, [&](const Load& l) { return 1e3 * context / ttft_ms(l.requests.front()); }));
     table.rows.push_back({str_cat(context), str_cat(tokens), decimal(seconds, 3),
-                          with_spread(result.samples), decimal(prompt),
-                          percent(*result.utilization())});
+                          with_spread(result.samples), decimal(prompt), utilization_text(result)});
     measured.points.push_back({static_cast<double>(context), result.value()});
     limit.points.push_back({static_cast<double>(context), *result.limit});
-    session.check_limit(result.name, *result.utilization());
+    session.check_limit(result);
     session.report().result(result);
   }
   session.report().add(Heading{"Context Length Scaling", 3});

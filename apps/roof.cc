@@ -14,6 +14,9 @@ namespace {
 constexpr size_t kFirstCacheBytes = size_t{16}
                                     << 10;  // of each core; half of the smallest there is
 
+// Seconds; none at a rate that nobody has measured.
+double over(double work, double rate) { return rate > 0 ? work / rate : 0; }
+
 // Bytes; 0 where the kernel does not say.
 size_t last_cache_bytes() {
   std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
@@ -34,8 +37,8 @@ Roof::Bound Roof::least(const OpCall& call) const {
       static_cast<double>(row_bytes(call.dtype, call.in)) * static_cast<double>(call.out);
   const double bytes = linear ? std::min(weights, call.bytes) : call.bytes;
   const double rate = is_quantized(call.dtype) ? limits.int8_ops_per_s : limits.flops_per_s;
-  const double moving = bytes / (from_memory ? weights_bytes_per_s : cache_bytes_per_s);
-  const double multiplying = call.flops / rate;
+  const double moving = over(bytes, from_memory ? weights_bytes_per_s : cache_bytes_per_s);
+  const double multiplying = over(call.flops, rate);
   if (multiplying > moving) return {multiplying, "multiplying"};
   return {moving, from_memory ? "memory" : "caches"};
 }
@@ -56,6 +59,7 @@ Roof::Bound Roof::least(const std::vector<OpCall>& calls) const {
 
 Result<Roof> make_roof(Runtime& runtime, const MachineLimits& limits, size_t weight_bytes) {
   Roof roof{limits, limits.read_bytes_per_s, 0};
+  if (runtime.device().kind() != DeviceKind::kCpu) return roof;
   const int threads = runtime.pool().size();
   const auto read_rate = [&](size_t bytes) -> Result<double> {
     TRY_ASSIGN(const std::vector<double> rates,
@@ -90,23 +94,23 @@ WorkLimit::WorkLimit(const Roof& roof, const ModelInfo& info, const ModelSummary
 
 double WorkLimit::least_prefill_s(int requests, int prompt) const {
   const double tokens = static_cast<double>(requests) * prompt;
-  return std::max(weight_bytes_ / roof_.weights_bytes_per_s,
-                  (tokens * prompt_flops_ + requests * head_flops_) / rate_);
+  return std::max(over(weight_bytes_, roof_.weights_bytes_per_s),
+                  over(tokens * prompt_flops_ + requests * head_flops_, rate_));
 }
 
 double WorkLimit::least_decode_s(int requests, int prompt, int tokens) const {
   double seconds = 0;
   for (int i = 1; i < tokens; ++i) {
     const double read = weight_bytes_ + requests * kv_bytes_ * (prompt + i);
-    seconds += std::max(read / roof_.weights_bytes_per_s,
-                        requests * (prompt_flops_ + head_flops_) / rate_);
+    seconds += std::max(over(read, roof_.weights_bytes_per_s),
+                        over(requests * (prompt_flops_ + head_flops_), rate_));
   }
   return seconds;
 }
 
 double WorkLimit::max_tok_s(int requests, int prompt, int tokens) const {
-  return static_cast<double>(requests) * tokens /
-         (least_prefill_s(requests, prompt) + least_decode_s(requests, prompt, tokens));
+  return over(static_cast<double>(requests) * tokens,
+              least_prefill_s(requests, prompt) + least_decode_s(requests, prompt, tokens));
 }
 
 std::string main_dtype(const ModelSummary& summary) {

@@ -9,6 +9,9 @@
 namespace tinyvllm {
 
 MachineKey machine_key(Runtime& runtime) {
+  if (runtime.device().kind() != DeviceKind::kCpu) {
+    return {runtime.device().name(), runtime.pool().size(), "cuda"};
+  }
   return {cpu_model(), runtime.pool().size(),
           isa_name(static_cast<CpuDevice&>(runtime.device()).isa())};
 }
@@ -18,6 +21,9 @@ std::optional<MachineLimits> cached_limits(Runtime& runtime) {
 }
 
 Result<MachineLimits> measure_limits(Runtime& runtime, const MachineLimits& at_least) {
+  if (runtime.device().kind() != DeviceKind::kCpu) {
+    return error("limits of ", runtime.device().name(), ": nothing here measures them");
+  }
   TRY_ASSIGN(MachineLimits limits, ops::cpu::measure_limits(runtime.device(), runtime.pool()));
   limits.read_bytes_per_s = std::max(limits.read_bytes_per_s, at_least.read_bytes_per_s);
   limits.flops_per_s = std::max(limits.flops_per_s, at_least.flops_per_s);
