@@ -67,7 +67,10 @@ class Log:
         forward_us = round(self.now - forward_begin, 3)
         self.write("GpuOpCompleted", {"op_name": f"{scope}/cb_gpu", "backend": "cpu-avx2", "duration_us": forward_us,
                                       "data": {"step": number, "phase": phase}}, "forward", span, forward)
-        self.now += 20 + 10
+        self.now += 20
+        self.write("InternalKernelCompleted", {"parent_op_name": "decoding", "internal_kernel_name": "token_decode",
+                                               "duration_us": 15, "step": number}, parent=span)  # on another thread
+        self.now += 10
         self.write("InternalKernelCompleted", {"parent_op_name": "sampling", "internal_kernel_name": "next_token_wait",
                                                "duration_us": 20, "step": number}, parent=span)
         self.write("StepCompleted", {"step": number, "duration_us": round(self.now - begin, 3), "phase": phase, "schedule_us": 4.5,
