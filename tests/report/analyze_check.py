@@ -25,10 +25,11 @@ class MadeRuns(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         root = pathlib.Path(cls.folder.name)
-        cls.runs = {name: root / f"{name}.jsonl" for name in ("first", "again", "slower", "short")}
+        cls.runs = {name: root / f"{name}.jsonl" for name in ("first", "again", "slower", "busy", "short")}
         make(cls.runs["first"], seed=1, steps=96)
         make(cls.runs["again"], seed=2, steps=96)
         make(cls.runs["slower"], seed=3, steps=96, slow={"gate_up": 1.1})
+        make(cls.runs["busy"], seed=5, steps=96, slow={"all": 1.2})
         make(cls.runs["short"], seed=4, steps=3)
 
     @classmethod
@@ -73,11 +74,13 @@ class MadeRuns(unittest.TestCase):
         self.assertIn("no difference: ", again)
         slower = json.loads(analyze(self.runs["first"], "--diff", self.runs["slower"], "--json"))["difference"]
         changed = [row for row in slower["rows"] if row["verdict"] in ("slower", "faster") and "step" not in row["what"]]
-        self.assertEqual([(row["phase"], row["what"], row["verdict"]) for row in changed], [("decode", "gate_up", "slower")])
+        self.assertEqual([(row["phase"], row["what"], row["verdict"]) for row in changed], [("decode", "gate_up 1x576x3072", "slower")])
         self.assertLess(changed[0]["low_percent"], 10)
         self.assertGreater(changed[0]["high_percent"], 10)
         back = analyze(self.runs["slower"], "--diff", self.runs["first"])
-        self.assertIn("decode gate_up is faster by ", back)
+        self.assertIn("decode gate_up 1x576x3072 is faster by ", back)
+        busy = analyze(self.runs["first"], "--diff", self.runs["busy"])
+        self.assertRegex(busy, r"all ops alike are slower by about (19|2\d)\.\d%.*no difference between ops")
         self.assertIn("cannot tell: ", analyze(self.runs["first"], "--diff", self.runs["short"]))
 
     def test_the_trace_event_file_is_one(self):

@@ -1,7 +1,7 @@
 """Makes a log of a run as tinyvllm writes it: a prompt step, then decode steps, with the noise of a real machine
 (every op its own, bursts that last some steps, now and then a sample several times too long).
 
-    make_run_trace.py OUT.jsonl [--seed N] [--steps N] [--layers N] [--slow OP=FACTOR]
+    make_run_trace.py OUT.jsonl [--seed N] [--steps N] [--layers N] [--slow OP|all=FACTOR]
 """
 import argparse
 import json
@@ -35,7 +35,7 @@ class Log:
 
     def op(self, scope, name, layer, step, phase, rows, parent):
         base, n, k, dtype = OPS.get(name, (300.0, 49152, 576, "Q4_1"))
-        lasted = round(base * (1 + 0.8 * (rows - 1)) * self.noise() * self.slow.get(name, 1), 3)
+        lasted = round(base * (1 + 0.8 * (rows - 1)) * self.noise() * self.slow.get(name, self.slow.get("all", 1)), 3)
         self.now += lasted + 0.3
         data = {"op": "linear" if n else name, "kernel": f"{'linear' if n else name}_{dtype.lower()}_avx2"}
         if n:

@@ -12,37 +12,47 @@ namespace {
 
 constexpr auto kLeft = Column::kLeft;
 constexpr size_t kBlocks = 12;         // of neighbouring steps
-constexpr size_t kFewestSteps = 8;     // in each run; below that its noise is not known
+constexpr int64_t kFewestSteps = 8;    // in each run; below that its noise is not known
 constexpr double kConfidence = 0.95;   // that none of all comparisons is wrong
 constexpr double kWorthNaming = 0.02;  // two starts of one program differ by about as much
+constexpr double kNearlyAll = 0.8;     // of the ops, to call a shift common
 constexpr double kSameWork = 0.02;     // bytes and FLOPs a call may differ by
 
 // All calls of an op in a phase, in the order they ran.
 struct Calls {
-  std::vector<const Samples*> series;  // one a layer
+  std::vector<const Samples*> series;  // one a layer, or one
   int64_t count = 0;
-  size_t steps = 0;  // that called it
+  int64_t steps = 0;  // that called it
   double total_ns = 0;
   double work = 0;  // bytes and FLOPs a call
+
+  void add(const Samples& samples, int64_t in_steps) {
+    series.push_back(&samples);
+    count += static_cast<int64_t>(samples.size());
+    steps = std::max(steps, in_steps);
+    total_ns += static_cast<double>(total(samples));
+  }
 };
 
 using CallTable = std::map<std::pair<std::string, std::string>, Calls>;  // (phase, what)
 
 double d(int64_t number) { return static_cast<double>(number); }
 
+// Products are compared shape by shape, so that like meets like.
 CallTable op_calls(const Trace& trace) {
   CallTable table;
+  for (const auto& [key, matmul] : trace.matmuls) {
+    const std::string name = str_cat(matmul.part, " ", matmul.m, "x", matmul.k, "x", matmul.n);
+    table[{matmul.phase, name}].add(matmul.samples, matmul.steps.steps);
+  }
   for (const auto& [name, series] : trace.ops) {
-    if (series.kind != OpKind::kKernel) continue;
-    Calls& calls = table[{series.phase, series.part}];
-    calls.series.push_back(&series.samples);
-    calls.count += static_cast<int64_t>(series.samples.size());
-    calls.steps = std::max(calls.steps, series.samples.size());
-    calls.total_ns += d(total(series.samples));
+    if (series.kind != OpKind::kKernel || series.is_matmul) continue;
+    table[{series.phase, series.part}].add(series.samples, series.steps.steps);
   }
   for (const auto& [key, cost] : trace.costs) {
-    Calls& calls = table[{cost.phase, cost.part}];
-    calls.work += (cost.bytes + cost.flops) / std::max(1.0, d(calls.count));
+    const auto calls = table.find({cost.phase, cost.part});
+    if (calls == table.end()) continue;
+    calls->second.work += (cost.bytes + cost.flops) / std::max(1.0, d(calls->second.count));
   }
   return table;
 }
@@ -52,21 +62,22 @@ CallTable step_calls(const Trace& trace, std::map<std::string, Samples>& store) 
   for (const auto& [number, step] : trace.steps) {
     if (step.duration_ns == 0) continue;
     const std::string phase = is_prefill(step) ? "prefill" : "decode";
-    store[str_cat(phase, "\nstep of ", step.prefill_tokens + step.decode_tokens, " tokens")]
-        .push_back(step.duration_ns);
+    const int64_t tokens = step.prefill_tokens + step.decode_tokens;
+    store[str_cat(phase, "\nstep of ", tokens, tokens == 1 ? " token" : " tokens")].push_back(
+        step.duration_ns);
   }
   CallTable table;
   for (const auto& [name, samples] : store) {
     const size_t cut = name.find('\n');
-    table[{name.substr(0, cut), name.substr(cut + 1)}] = {
-        {&samples}, static_cast<int64_t>(samples.size()), samples.size(), d(total(samples)), 0};
+    table[{name.substr(0, cut), name.substr(cut + 1)}].add(samples,
+                                                           static_cast<int64_t>(samples.size()));
   }
   return table;
 }
 
 // The logarithm of each block's median, over all layers.
 std::vector<double> block_medians(const Calls& calls) {
-  const size_t blocks = std::min(kBlocks, calls.steps / 2);
+  const size_t blocks = std::min(kBlocks, static_cast<size_t>(calls.steps) / 2);
   std::vector<double> medians;
   for (size_t block = 0; block < blocks; ++block) {
     Samples samples;
@@ -157,7 +168,8 @@ bool is_change(const Change& change) {
 }
 
 const char* verdict_name(Verdict verdict) {
-  constexpr const char* kNames[] = {"same", "faster", "slower", "other work", "too few steps"};
+  constexpr const char* kNames[] = {"same",   "faster",     "slower",
+                                    "as all", "other work", "too few steps"};
   return kNames[static_cast<size_t>(verdict)];
 }
 
@@ -171,6 +183,38 @@ std::string sentence(const Change& change) {
                  " to ", signed_percent(change.high), "), which ",
                  change.cost_ns > 0 ? "costs " : "saves ", ms_cell(std::abs(change.cost_ns)).text,
                  " ms");
+}
+
+bool is_judged(const Change& change) {
+  return is_change(change) || change.verdict == Verdict::kSame;
+}
+
+// Finds a shift that nearly all ops share, and takes it for the reason of those that agree with it.
+void explain_by_common_shift(Diff& diff) {
+  std::vector<double> shifts;
+  for (const Change& change : diff.changes) {
+    if (!change.is_step && is_judged(change)) shifts.push_back(change.percent);
+  }
+  if (shifts.size() < 4) return;
+  std::nth_element(shifts.begin(), shifts.begin() + static_cast<int64_t>(shifts.size() / 2),
+                   shifts.end());
+  const double common = shifts[shifts.size() / 2];
+  const auto agrees = [&](const Change& change) {
+    return change.low <= common && common <= change.high;
+  };
+  size_t agreeing = 0, changed = 0;
+  for (const Change& change : diff.changes) {
+    if (change.is_step || !is_judged(change)) continue;
+    agreeing += agrees(change);
+    changed += is_change(change);
+  }
+  const bool shared =
+      static_cast<double>(agreeing) >= kNearlyAll * static_cast<double>(shifts.size());
+  if (!shared || changed < 2 || std::abs(common) < 100 * kWorthNaming) return;
+  diff.common_percent = common;
+  for (Change& change : diff.changes) {
+    if (is_change(change) && agrees(change)) change.verdict = Verdict::kAsAll;
+  }
 }
 
 }  // namespace
@@ -192,10 +236,11 @@ Diff diff_traces(const Trace& a, const Trace& b) {
       Change change = compare(calls, other->second, probability);
       std::tie(change.phase, change.what) = key;
       change.is_step = tables == &steps;
-      diff.different |= is_change(change);
       diff.changes.push_back(std::move(change));
     }
   }
+  explain_by_common_shift(diff);
+  diff.different = std::any_of(diff.changes.begin(), diff.changes.end(), is_change);
   std::stable_sort(diff.changes.begin(), diff.changes.end(), [](const Change& x, const Change& y) {
     if (is_change(x) != is_change(y)) return is_change(x);
     return std::abs(x.cost_ns) > std::abs(y.cost_ns);
@@ -233,7 +278,13 @@ TableSection to_section(const Diff& diff, size_t top) {
   const bool judged = std::any_of(diff.changes.begin(), diff.changes.end(), [](const Change& c) {
     return c.verdict != Verdict::kTooFew && c.verdict != Verdict::kOtherWork;
   });
-  if (!diff.different && judged) {
+  if (diff.common_percent != 0) {
+    section.notes.push_back(
+        str_cat("all ops alike are ", diff.common_percent > 0 ? "slower" : "faster", " by about ",
+                number_cell(std::abs(diff.common_percent), 1).text,
+                "%, as on a machine that is busier or idler, or from something under all of them",
+                diff.different ? "" : "; no difference between ops beyond that"));
+  } else if (!diff.different && judged) {
     section.notes.push_back("no difference: nothing changed by more than its own noise");
   } else if (!judged && !diff.changes.empty()) {
     section.notes.push_back(
@@ -243,7 +294,7 @@ TableSection to_section(const Diff& diff, size_t top) {
     section.notes.push_back(
         "nothing to compare: the logs have no op and no kind of step in common");
   }
-  section.values = {{"different", diff.different ? 1 : 0}};
+  section.values = {{"different", diff.different ? 1 : 0}, {"common_percent", diff.common_percent}};
   return section;
 }
 

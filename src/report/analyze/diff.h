@@ -2,7 +2,9 @@
 // is noisy in bursts and drifts, so neighbouring samples say nearly the same thing: each run is cut
 // into blocks of neighbouring steps, a block counts once (its median), and the confidence interval
 // comes from how much blocks differ among themselves. The level is shared out over all comparisons,
-// so that many of them do not make a difference by chance.
+// so that many of them do not make a difference by chance. A shift that nearly all ops share is the
+// machine's (its clock, its other users) or something under all of them: it is told as one, and
+// only what stands out from it is named.
 #pragma once
 
 #include <string>
@@ -13,7 +15,7 @@
 
 namespace tinyvllm {
 
-enum class Verdict { kSame, kFaster, kSlower, kOtherWork, kTooFew };
+enum class Verdict { kSame, kFaster, kSlower, kAsAll, kOtherWork, kTooFew };
 
 struct Change {
   std::string phase;  // "decode"
@@ -29,6 +31,7 @@ struct Change {
 struct Diff {
   std::vector<Change> changes;  // what costs or saves most first
   bool different = false;
+  double common_percent = 0;  // a shift that nearly all ops share; 0: none
 };
 
 Diff diff_traces(const Trace& a, const Trace& b);

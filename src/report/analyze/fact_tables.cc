@@ -55,9 +55,10 @@ TableSection memory_table(const Trace& trace) {
   add_scope(facts_of(trace, "ModelWeights"), "breakdown", "weights", section);
   add("HostMemory", "kv_allocated_bytes", "KV cache", "allocated");
   add("HostMemory", "kv_used_bytes", "KV cache", "in use at the end");
-  add_scope(facts_of(trace, "HostMemory"), "pools", "pool", section);
-  add_scope(facts_of(trace, "HostMemory"), "totals", "process", section);
-  add("HostMemory", "resident_bytes", "process", "resident");
+  const Facts& host = facts_of(trace, "HostMemory");
+  add_scope(host, "pools", "pool", section);
+  add_scope(host, "totals", "process", section);
+  if (!host.contains("totals.resident")) add("HostMemory", "resident_bytes", "process", "resident");
   add("HostMemory", "peak_bytes", "process", "peak");
   add_scope(facts_of(trace, "ForwardStep"), "breakdown", "moved by the last step", section);
   const Facts& prefix = facts_of(trace, "PrefixCache");

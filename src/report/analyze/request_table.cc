@@ -73,7 +73,7 @@ TableSection requests_table(const Trace& trace, size_t top) {
     if (!request.reason.empty()) done.emplace_back(id, &request);
   }
   const size_t open = trace.requests.size() - done.size();
-  if (open > 0) section.notes.push_back(str_cat(open, " requests were not finished"));
+  if (open > 0) section.notes.push_back(str_cat("not finished: ", open));
   if (done.empty()) return section;
   std::stable_sort(done.begin(), done.end(), [](const Entry& a, const Entry& b) {
     return a.second->e2e_ns > b.second->e2e_ns;
@@ -88,7 +88,8 @@ TableSection requests_table(const Trace& trace, size_t top) {
                             ms_cell(d(request->e2e_ns)), text_cell(request->reason),
                             text_cell(why(*request, tokens.p50_ns))});
   }
-  section.notes.push_back(str_cat(done.size(), " requests finished"));
+  section.notes.push_back(
+      str_cat(done.size(), done.size() == 1 ? " request finished" : " requests finished"));
   note(section, "TTFT", stats_of(done, [](const RequestRow& r) { return r.ttft_ns; }));
   note(section, "per token", tokens);
   note(section, "queue", stats_of(done, [](const RequestRow& r) { return r.queue_ns; }));

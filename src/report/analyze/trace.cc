@@ -143,19 +143,20 @@ void Trace::add_op(const Record& record) {
     series.layer = data.integer("layer", "data", -1);
   }
   series.samples.push_back(*ns);
-  const std::optional<double> step = data.number("step", "data");
+  const int64_t step = data.integer("step", "data", -1);
+  series.steps.add(step < 0 ? static_cast<int64_t>(series.samples.size()) : step);
   if (series.kind == OpKind::kKernel) {
-    add_matmul(data, *ns);
+    series.is_matmul = add_matmul(series, data, step, *ns);
     add_cost(series, data, *ns);
-    if (step) steps[static_cast<int64_t>(*step)].op_ns += *ns;
-  } else if (series.kind == OpKind::kWait && step) {
-    steps[static_cast<int64_t>(*step)].wait_ns += *ns;
+    if (step >= 0) steps[step].op_ns += *ns;
+  } else if (series.kind == OpKind::kWait && step >= 0) {
+    steps[step].wait_ns += *ns;
   }
 }
 
-void Trace::add_matmul(const Fields& data, int64_t ns) {
+bool Trace::add_matmul(const OpSeries& op_series, const Fields& data, int64_t step, int64_t ns) {
   constexpr std::string_view kShape[] = {"op", "batch", "m", "n", "k", "tA", "tB"};
-  if (!data.number("m", "data") || !data.number("k", "data")) return;
+  if (!data.number("m", "data") || !data.number("k", "data")) return false;
   key_.clear();
   for (const std::string_view name : kShape) {
     key_.append(key_.empty() ? "" : " | ").append(name).append("=");
@@ -166,13 +167,21 @@ void Trace::add_matmul(const Fields& data, int64_t ns) {
   if (backend.empty()) backend = data.text("kernel", "data");
   if (backend.empty()) backend = or_unknown(data.text("backend"));
   key_.append("\n").append(backend);
+  key_.append("\n").append(op_series.part).append("\n").append(op_series.phase);
   MatmulSeries& series = matmuls[key_];
   if (series.samples.empty()) {
     series.op = or_unknown(data.text("op", "data"));
     series.shape = key_.substr(0, shape_size);
     series.backend = backend;
+    series.part = op_series.part;
+    series.phase = op_series.phase;
+    series.m = data.integer("m", "data");
+    series.n = data.integer("n", "data");
+    series.k = data.integer("k", "data");
   }
   series.samples.push_back(ns);
+  series.steps.add(step < 0 ? static_cast<int64_t>(series.samples.size()) : step);
+  return true;
 }
 
 void Trace::add_cost(const OpSeries& series, const Fields& data, int64_t ns) {
@@ -254,14 +263,13 @@ void Trace::take(Trace&& later) {
   selected_reason.take(std::move(later.selected_reason), add_counts);
   selected_op.take(std::move(later.selected_op), add_counts);
   internals.take(std::move(later.internals), append_samples);
-  ops.take(std::move(later.ops), [](OpSeries& a, OpSeries& b) {
-    if (a.samples.empty()) std::swap(a, b);
+  const auto append_series = [](auto& a, auto& b) {
+    if (a.samples.empty()) return std::swap(a, b);
     append(a.samples, b.samples);
-  });
-  matmuls.take(std::move(later.matmuls), [](MatmulSeries& a, MatmulSeries& b) {
-    if (a.samples.empty()) std::swap(a, b);
-    append(a.samples, b.samples);
-  });
+    a.steps.add(b.steps);
+  };
+  ops.take(std::move(later.ops), append_series);
+  matmuls.take(std::move(later.matmuls), append_series);
   costs.take(std::move(later.costs), [](OpCost& a, OpCost& b) {
     if (a.calls == 0) return std::swap(a, b);
     a.calls += b.calls;

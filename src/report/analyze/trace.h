@@ -19,18 +19,32 @@ namespace tinyvllm {
 // What a GpuOpCompleted record is about, by its name: "…/cb_wait" and "…/cb_gpu" are not ops.
 enum class OpKind : uint8_t { kKernel, kWait, kCommandBuffer };
 
+// In how many steps something was called.
+struct StepCount {
+  int64_t steps = 0;
+  int64_t last = -1;
+
+  void add(int64_t step) { steps += step != last, last = step; }
+  void add(const StepCount& later) { steps += later.steps; }
+};
+
 // All calls under one op_name, "Generation Loop/block_3/linear".
 struct OpSeries {
   OpKind kind = OpKind::kKernel;
   std::string part;   // the last step of the path, without a block's number: "linear"
   std::string phase;  // "prefill", "decode", or "" where the log does not say
   int64_t layer = -1;
+  bool is_matmul = false;
+  StepCount steps;
   Samples samples;
 };
 
-// All products of one shape by one backend, "op=qkv | batch=1 | m=1 | n=960 | k=576 | tA=0 | tB=1".
+// All products of one shape by one backend, "op=qkv | batch=1 | m=1 | n=960 | k=576 | tA=0 | tB=1",
+// for one part of the model in one phase.
 struct MatmulSeries {
-  std::string op, shape, backend;
+  std::string op, shape, backend, part, phase;
+  int64_t m = 0, n = 0, k = 0;
+  StepCount steps;
   Samples samples;
 };
 
@@ -91,7 +105,7 @@ class Trace {
 
  private:
   void add_op(const Record& record);
-  void add_matmul(const Fields& data, int64_t ns);
+  bool add_matmul(const OpSeries& series, const Fields& data, int64_t step, int64_t ns);
   void add_cost(const OpSeries& series, const Fields& data, int64_t ns);
   void add_step(const Record& record);
   void add_request(const Record& record);
