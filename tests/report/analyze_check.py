@@ -1,4 +1,4 @@
-"""tinyvllm analyze on made runs: sums that must agree, the comparison of two runs, the trace-event file, the page.
+"""tinyvllm analyze on made runs and on one of its own: sums that must agree, the comparison of two runs, the trace-event file, the page.
 
     analyze_check.py build/tinyvllm
 """
@@ -116,6 +116,30 @@ class MadeRuns(unittest.TestCase):
         self.assertEqual(len([s for s in spans["spans"] if s[0] == 1]), 4)
         self.assertEqual(len([s for s in spans["spans"] if s[0] == 3]), 3 * (6 * 8 + 1))
         self.assertEqual(reader.tags["table"], 2 + text.count("<thead>"))
+
+
+class RealRun(unittest.TestCase):
+    def test_a_trace_of_our_own_fills_every_section_and_counts_nothing_twice(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log, trace = pathlib.Path(folder) / "run.jsonl", pathlib.Path(folder) / "run.json"
+            subprocess.run([TINYVLLM, "run", "tiny", "--load-format", "dummy", "--raw", "one two three", "--ignore-eos",
+                            "--max-tokens", "24", "--trace", log, "--trace-level", "kernel"], check=True, capture_output=True)
+            found = json.loads(analyze(log, "--json", "--perfetto", trace))
+            self.assertEqual((found["broken_lines"], found["unknown_types"], found["truncated"]), (0, {}, False))
+            sections = {key: value for key, value in found.items() if isinstance(value, list) or "rows" in (value if isinstance(value, dict) else {})}
+            self.assertEqual(len(sections), 15 + 7)
+            for key, value in sections.items():
+                self.assertTrue(value if isinstance(value, list) else value["rows"] or value["notes"], key)
+            self.assertTrue(all(line["count"] for line in found["sync_operations"]))
+            self.assertLessEqual(found["roofline"]["ops_ms"], found["roofline"]["wall_ms"])
+            self.assertLessEqual(found["roofline"]["wall_ms"], found["where_the_time_went_that_no_op_explains"]["wall_ms"])
+            for row in found["where_the_time_went_that_no_op_explains"]["rows"]:
+                self.assertGreaterEqual(row["time_ms"], 0, row)
+            split = {row["phase"]: row["tokens"] for row in found["prefill_decode_split"]["rows"]}
+            request = found["requests"]["rows"][0]
+            self.assertEqual(split, {"prefill": request["prompt_tokens"], "decode": 23})
+            self.assertIn("no difference", analyze(log, "--diff", log))
+            check_events(self, json.loads(trace.read_text())["traceEvents"])
 
 
 class PageReader(html.parser.HTMLParser):

@@ -11,6 +11,7 @@
 
 #include "base/strings.h"
 #include "report/analyze/analysis.h"
+#include "report/analyze/tables.h"
 
 namespace tinyvllm {
 namespace {
@@ -109,6 +110,25 @@ TEST(ReadTrace, PartsOfALogAddUpToTheWhole) {
     }
     EXPECT_EQ(to_text(analyze("x", sum, {})), whole) << parts << " parts";
   }
+}
+
+TEST(Requests, TheLargestPartOfTheTimeIsTheReason) {
+  const auto finished = [](const char* id, const char* times) {
+    return event("RequestFinished",
+                 str_cat(R"("request_id":")", id, R"(","reason":"stop","prompt_tokens":9,)",
+                         R"("output_tokens":3,"e2e_us":100,)", times)) +
+           "\n";
+  };
+  const TableSection table = requests_table(
+      read(finished("a", R"("queue_us":70,"prefill_us":10,"decode_us":20)") +
+           finished("b", R"("queue_us":0,"prefill_us":80,"decode_us":20,"cached_tokens":4)") +
+           finished("c", R"("queue_us":0,"prefill_us":10,"decode_us":90,"preemptions":2)")),
+      20);
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(table.rows[0].back().text, "waited in the queue (70.0%)");
+  EXPECT_EQ(table.rows[1].back().text, "5 prompt tokens to compute (80.0%)");
+  EXPECT_EQ(table.rows[2].back().text,
+            "preempted 2 times; 3 tokens to generate at 4.5x the median (90.0%)");
 }
 
 }  // namespace

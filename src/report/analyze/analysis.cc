@@ -1,5 +1,7 @@
 #include "report/analyze/analysis.h"
 
+#include <charconv>
+
 #include "base/strings.h"
 #include "report/analyze/tables.h"
 
@@ -58,6 +60,20 @@ std::string to_json(const Analysis& analysis, const Trace& trace) {
   json.key("unknown_types").begin_object();
   for (const auto& [name, type] : trace.types) {
     if (!type.known) json.field(name, type.count);
+  }
+  json.end_object();
+  json.key("facts").begin_object();  // the last record of each type of which one says it all
+  for (const auto& [type, facts] : trace.latest) {
+    json.key(type).begin_object();
+    for (const auto& [key, value] : facts) {
+      json.key(key);
+      double number = 0;
+      const char* end = value.data() + value.size();
+      const bool is_number =
+          std::from_chars(value.data(), end, number).ptr == end && !value.empty();
+      is_number ? json.value(number) : json.value(value);
+    }
+    json.end_object();
   }
   json.end_object();
   for (const StatSection& section : analysis.kernels) to_json(section, json);

@@ -17,7 +17,7 @@ void add_scope(const Facts& facts, const std::string& scope, const std::string& 
                TableSection& section) {
   std::vector<std::pair<double, std::string>> parts;
   for (const auto& [key, value] : facts) {
-    if (key.starts_with(scope + ".")) {
+    if (key.starts_with(scope + ".") && fact(facts, key) > 0) {
       parts.emplace_back(fact(facts, key), key.substr(scope.size() + 1));
     }
   }

@@ -8,7 +8,6 @@ namespace tinyvllm {
 namespace {
 
 constexpr auto kLeft = Column::kLeft;
-constexpr double kMuch = 0.4;        // of a request's time: that part explains it
 constexpr double kSlowTokens = 1.5;  // times the median time of a token
 
 using Entry = std::pair<std::string_view, const RequestRow*>;
@@ -26,25 +25,38 @@ Stats stats_of(const std::vector<Entry>& requests, const Of& of) {
   return summarize(std::move(samples));
 }
 
-std::string why(const RequestRow& request, double median_token_ns) {
-  const double all = std::max(1.0, d(request.e2e_ns));
-  const auto share = [&](int64_t ns) { return percent_cell(d(ns), all).text; };
-  std::string reason;
-  const auto say = [&](const auto&... parts) {
-    reason += str_cat(reason.empty() ? "" : "; ", parts...);
-  };
-  if (request.preemptions > 0) say("preempted ", request.preemptions, " times");
-  if (d(request.queue_ns) > kMuch * all) say("waited in the queue (", share(request.queue_ns), ")");
-  if (d(request.prefill_ns) > kMuch * all) {
-    say(request.prompt_tokens - request.cached_tokens, " prompt tokens to compute (",
-        share(request.prefill_ns), ")");
+// How long the steps with prompts of others took while this request was decoding.
+int64_t held_up_ns(const Trace& trace, const RequestRow& request) {
+  const int64_t begin = request.finished_ns - request.decode_ns;
+  int64_t ns = 0;
+  for (const auto& [number, step] : trace.steps) {
+    const int64_t from = std::max(begin, step.end_ns - step.duration_ns);
+    const int64_t to = std::min(request.finished_ns, step.end_ns);
+    if (is_prefill(step) && to > from) ns += to - from;
   }
+  return ns;
+}
+
+// The largest part of a request's time, in words.
+std::string why(const Trace& trace, const RequestRow& request, double median_token_ns) {
+  const int64_t held_up = held_up_ns(trace, request);
+  const int64_t to_compute = request.prompt_tokens - request.cached_tokens;
   const double slower = median_token_ns > 0 ? ns_per_token(request) / median_token_ns : 0;
-  if (slower > kSlowTokens) say("tokens took ", number_cell(slower, 1).text, "x the median");
-  if (reason.empty()) {
-    say(request.output_tokens, " tokens to generate (", share(request.decode_ns), ")");
-  }
-  return reason;
+  const std::string decoding = str_cat(
+      request.output_tokens, " tokens to generate",
+      slower > kSlowTokens ? str_cat(" at ", number_cell(slower, 1).text, "x the median") : "");
+  const std::pair<int64_t, std::string> parts[] = {
+      {request.decode_ns - held_up, decoding},
+      {held_up, "held up by prompts of others"},
+      {request.prefill_ns, str_cat(to_compute, " prompt tokens to compute")},
+      {request.queue_ns, "waited in the queue"}};
+  const auto& [ns, reason] =
+      *std::max_element(std::begin(parts), std::end(parts),
+                        [](const auto& a, const auto& b) { return a.first < b.first; });
+  const std::string share = percent_cell(d(ns), std::max(1.0, d(request.e2e_ns))).text;
+  return str_cat(
+      request.preemptions > 0 ? str_cat("preempted ", request.preemptions, " times; ") : "", reason,
+      " (", share, ")");
 }
 
 void note(TableSection& section, const char* what, const Stats& stats) {
@@ -86,7 +98,7 @@ TableSection requests_table(const Trace& trace, size_t top) {
                             number_cell(d(request->output_tokens)), ms_cell(d(request->queue_ns)),
                             ms_cell(d(request->ttft_ns)), ms_cell(ns_per_token(*request)),
                             ms_cell(d(request->e2e_ns)), text_cell(request->reason),
-                            text_cell(why(*request, tokens.p50_ns))});
+                            text_cell(why(trace, *request, tokens.p50_ns))});
   }
   section.notes.push_back(
       str_cat(done.size(), done.size() == 1 ? " request finished" : " requests finished"));

@@ -135,7 +135,7 @@ TableSection phase_table(const Trace& trace) {
     if (steps == 0) continue;
     section.rows.push_back({text_cell(phase_name(phase)), number_cell(steps), number_cell(tokens),
                             ms_cell(ns), percent_cell(ns, 1e9 * table.wall_seconds),
-                            number_cell(tokens / ns * 1e9, 1), ms_cell(ops),
+                            number_cell(tokens / ns * 1e9, 1), ops > 0 ? ms_cell(ops) : Cell{},
                             or_nothing(bytes / ns, 2), or_nothing(flops / ns, 2),
                             or_nothing(100 * limit * 1e9 / ns, 0)});
   }

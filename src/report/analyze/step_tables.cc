@@ -127,11 +127,15 @@ TableSection unexplained_table(const Trace& trace) {
     section.rows.push_back({text_cell(part), ms_cell(ns), percent_cell(ns, wall),
                             per_step ? number_cell(ns / steps / 1e3, 1) : Cell{}});
   };
-  row("inside ops", ops, true);
+  if (ops > 0) row("inside ops", ops, true);
   if (waits > 0) row("  of that, threads at a barrier", waits, true);
-  row(ops > 0 ? "forward, between ops" : "forward (ops are not in this log)", forward - ops, true);
+  if (ops > 0) {
+    row("forward and sampling, between ops", forward + sample - ops, true);
+  } else {
+    row("forward (its ops are not in this log)", forward, true);
+    row("sampling", sample, true);
+  }
   row("scheduling", schedule, true);
-  row("sampling", sample, true);
   row("delivering tokens", deliver, true);
   row("rest of the step", inside - schedule - forward - sample - deliver, true);
   row("between steps", d(last - first) - inside, true);
