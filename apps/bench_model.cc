@@ -151,7 +151,7 @@ Status bench_model(const ModelFlags& flags) {
   int longest = flags.decode + 1;
   for (const int prompt : flags.prompts) longest = std::max(longest, prompt + 1);
   options.max_model_len = longest;
-  options.max_num_batched_tokens = std::max(options.max_num_batched_tokens, longest);
+  options.max_num_batched_tokens = std::max(runtime->device().step_tokens(), longest);
   options.max_num_seqs = *std::max_element(flags.batches.begin(), flags.batches.end());
   options.enable_prefix_caching = false;
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, options));

@@ -17,13 +17,13 @@ struct EngineOptions {
   std::string load_format = "auto";
   std::string dtype = "F16";
   int max_model_len = 0;  // 0: the context the model was trained for, or what memory allows
-  int max_num_batched_tokens = 512;
+  int max_num_batched_tokens = 0;  // a step's; 0: what suits the device (512, 8192 on a card)
   int max_num_seqs = 256;
   int block_size = 16;
   size_t kv_cache_memory = 0;          // bytes; 0: from the memory that is available
   std::string kv_cache_dtype = "f16";  // or f32, or int8
   bool enable_prefix_caching = true;
-  int depth = 0;  // steps submitted ahead
+  int depth = -1;  // steps submitted ahead, 0 or 1; -1: what suits the device
   LoadProgress load_progress = nullptr;
 };
 

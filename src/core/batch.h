@@ -25,6 +25,10 @@ struct BatchSizes {
 struct Batch {
   BatchSizes sizes;
   const int32_t* data = nullptr;
+  const int32_t* host = nullptr;  // the same, where the host may read it
+  // A token id below zero stands for what the step before sampled in row ~id, which only the device
+  // knows yet. Null: there are none.
+  const int32_t* previous = nullptr;
 
   // Sections, in the order in which they lie.
   const int32_t* token_ids() const { return data; }                            // [num_tokens]

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/dtype.h"
 #include "base/result.h"
+#include "core/batch.h"
 
 namespace tinyvllm {
 
@@ -32,6 +34,20 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
+// The work of a step, which a device may record once and play again. Belongs to one runner: what is
+// recorded points into its memory.
+class StepRecorder {
+ public:
+  virtual ~StepRecorder() = default;
+  // The sizes to run a step at: who plays recordings rounds up, so that few of them serve all.
+  virtual BatchSizes padded(const BatchSizes& sizes) const { return sizes; }
+  // Enqueues `work`, which depends on nothing but the sizes of the batch and where it lies.
+  virtual void run(const Batch& /*batch*/, const std::function<void()>& work) { work(); }
+};
+
+// Inputs of a step that go to the device, each to an address of its own.
+enum class StageSlot { kBatch, kSampling, kCount };
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -48,8 +64,17 @@ class Device {
   // and the ops that follow can tell.
   virtual Status upload(void* to, const void* from, size_t bytes) = 0;
   virtual Status download(void* to, const void* from, size_t bytes) = 0;
-  // A step's input as the device's ops see it: good until the call after the next.
-  virtual const void* stage(const void* host, size_t bytes) = 0;
+  // A step's input as the device's ops see it. The host's side may be changed at once; the device's
+  // is good until the slot's next call, and stays where it is unless it must grow.
+  virtual const void* stage(StageSlot slot, const void* host, size_t bytes) = 0;
+
+  virtual std::unique_ptr<StepRecorder> make_recorder() { return std::make_unique<StepRecorder>(); }
+  // Steps worth submitting before the first one's result is looked at.
+  virtual int steps_ahead() const = 0;
+  // Tokens of a step beyond which more of them make it longer and no better.
+  virtual int step_tokens() const = 0;
+  // What the KV cache may take of the memory that is available now.
+  virtual size_t cache_budget() const = 0;
 
   // Whether the host may read the device's memory where it lies.
   virtual bool host_reads() const = 0;

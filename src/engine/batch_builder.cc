@@ -13,9 +13,11 @@ int logits_of(const SequencePlan& sequence) {
   return sequence.all_logits ? sequence.num_tokens : sequence.sample ? 1 : 0;
 }
 
-BatchSizes measure(const StepPlan& plan, int num_groups) {
+}  // namespace
+
+BatchSizes BatchBuilder::sizes(const StepPlan& plan) const {
   BatchSizes sizes;
-  sizes.num_groups = num_groups;
+  sizes.num_groups = num_groups_;
   sizes.num_sequences = static_cast<int>(plan.sequences.size());
   for (const SequencePlan& sequence : plan.sequences) {
     const int queries = sequence.num_tokens;
@@ -32,12 +34,11 @@ BatchSizes measure(const StepPlan& plan, int num_groups) {
   return sizes;
 }
 
-}  // namespace
-
-Batch BatchBuilder::build(const StepPlan& plan, const std::vector<int32_t>& sampled) {
-  Batch batch{measure(plan, num_groups_), nullptr};
-  buffer_.assign(Batch::buffer_elements(batch.sizes), kNullBlock);
-  batch.data = buffer_.data();
+Batch BatchBuilder::build(const StepPlan& plan, const BatchSizes& sizes,
+                          const std::vector<int32_t>* sampled) {
+  Batch batch{sizes};
+  buffer_.assign(Batch::buffer_elements(sizes), kNullBlock);
+  batch.data = batch.host = buffer_.data();
   // The sections again, writable: this is the one place that fills them.
   const auto section = [&](const int32_t* part) { return buffer_.data() + (part - batch.data); };
   int32_t* token_ids = section(batch.token_ids());
@@ -68,8 +69,8 @@ Batch BatchBuilder::build(const StepPlan& plan, const std::vector<int32_t>& samp
     for (int i = 0; i < sequence.num_tokens; ++i) {
       const InputToken input = plan.tokens[static_cast<size_t>(token)];
       // A row that failed to sample has no token; what follows from it is void, but must be an id.
-      token_ids[token] =
-          is_from_row(input) ? std::max(0, sampled.at(static_cast<size_t>(~input))) : input;
+      const bool resolve = is_from_row(input) && sampled != nullptr;
+      token_ids[token] = resolve ? std::max(0, sampled->at(static_cast<size_t>(~input))) : input;
       positions[token] = position++;
       token_sequence[token] = index;
       token += 1;
@@ -78,6 +79,12 @@ Batch BatchBuilder::build(const StepPlan& plan, const std::vector<int32_t>& samp
     adapters[index] = sequence.adapter;
     for (int i = logits_of(sequence); i > 0; --i) *logit_rows++ = token - i;
     query_offsets[++index] = token;
+  }
+  for (; index < sizes.num_sequences; query_offsets[++index] = ++token) {
+    token_sequence[token] = index;
+    kv_lengths[index] = 1;
+    adapters[index] = -1;
+    *logit_rows++ = token;
   }
   return batch;
 }

@@ -14,9 +14,13 @@ class BatchBuilder {
  public:
   BatchBuilder(int num_groups, int block_size) : num_groups_(num_groups), block_size_(block_size) {}
 
-  // `sampled` are the tokens of the step before, by row: what a token "from row r" stands for. The
-  // batch points into this builder and is good until the next build.
-  Batch build(const StepPlan& plan, const std::vector<int32_t>& sampled);
+  BatchSizes sizes(const StepPlan& plan) const;
+
+  // At these sizes or larger ones: what the plan does not fill are sequences of one token that see
+  // and write nothing but the null block. `sampled` are the tokens of the step before, by row: what
+  // a token "from row r" stands for; null: only the device knows, and the token stays ~r. The batch
+  // points into this builder and is good until the next build.
+  Batch build(const StepPlan& plan, const BatchSizes& sizes, const std::vector<int32_t>* sampled);
 
  private:
   const int num_groups_;

@@ -8,11 +8,6 @@
 namespace tinyvllm {
 namespace {
 
-// Without a word from the user the cache takes at most half of what is free, and no more than this:
-// a machine that people work on is not the engine's alone. The memory is only touched as it is
-// used.
-constexpr size_t kDefaultLimit = size_t{4} << 30;
-
 int64_t blocks_for(int64_t tokens, int block_size) {
   return (tokens + block_size - 1) / block_size;
 }
@@ -34,15 +29,13 @@ Result<DType> kv_cache_dtype(const std::string& name) {
 }
 
 Result<KvSizing> size_kv_cache(const std::vector<KvSpec>& specs, int64_t context_length,
-                               size_t available_memory, const EngineOptions& options) {
+                               size_t default_budget, const EngineOptions& options) {
   const int64_t wanted = options.max_model_len == 0 ? context_length : options.max_model_len;
   if (wanted < 2 || wanted > context_length) {
     return error("max_model_len: expected 2 to ", context_length, " (the model's context), found ",
                  wanted);
   }
-  const size_t budget = options.kv_cache_memory != 0
-                            ? options.kv_cache_memory
-                            : std::min(available_memory / 2, kDefaultLimit);
+  const size_t budget = options.kv_cache_memory != 0 ? options.kv_cache_memory : default_budget;
   // Sequences of full length, one after the other, until the budget or their number is reached.
   const auto bytes_for = [&](int64_t tokens, int64_t sequences) {
     size_t bytes = 0;

@@ -24,6 +24,6 @@ struct KvSizing {
 // The model's context is lowered, with one line in the log, when the cache cannot hold it; a
 // context that was asked for and does not fit is an error.
 Result<KvSizing> size_kv_cache(const std::vector<KvSpec>& specs, int64_t context_length,
-                               size_t available_memory, const EngineOptions& options);
+                               size_t default_budget, const EngineOptions& options);
 
 }  // namespace tinyvllm

@@ -42,7 +42,12 @@ Result<std::unique_ptr<ModelFiles>> open_files(Runtime& runtime, const std::stri
 }  // namespace
 
 Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::string& path,
-                                                   const EngineOptions& options) {
+                                                   const EngineOptions& wanted) {
+  EngineOptions options = wanted;
+  if (options.max_num_batched_tokens == 0) {
+    options.max_num_batched_tokens = runtime.device().step_tokens();
+  }
+  if (options.depth == -1) options.depth = runtime.device().steps_ahead();
   TRY(check_options(options));
   std::unique_ptr<LLMEngine> engine(new LLMEngine(runtime));
   const std::scoped_lock turn(runtime.turn());
@@ -73,7 +78,7 @@ void LLMEngine::open_chat_template() {
 Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
   const ModelInfo& info = model_->info();
   TRY_ASSIGN(const KvSizing sizing, size_kv_cache(info.kv_groups, info.context_length,
-                                                  runtime.device().available_memory(), options));
+                                                  runtime.device().cache_budget(), options));
   max_model_len_ = sizing.max_model_len;
   log_info("KV cache: ", human_bytes(static_cast<double>(sizing.bytes)), ", ",
            (sizing.groups.front().num_blocks - 1) * options.block_size, " tokens");

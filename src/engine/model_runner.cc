@@ -13,7 +13,8 @@ ModelRunner::ModelRunner(Runtime& runtime, const Model& model, const RunnerConfi
     : runtime_(runtime),
       model_(model),
       backend_(runtime.tracer().intern(runtime.device().name())),
-      builder_(static_cast<int>(model.info().kv_groups.size()), config.block_size) {}
+      builder_(static_cast<int>(model.info().kv_groups.size()), config.block_size),
+      recorder_(runtime.device().make_recorder()) {}
 
 ModelRunner::~ModelRunner() { runtime_.give_back(leased_); }
 
@@ -40,6 +41,7 @@ Status ModelRunner::allocate(const RunnerConfig& config) {
     kv_.push_back(KvView{memory.data(), spec, config.block_size, num_blocks});
     kv_memory_.push_back(std::move(memory));
   }
+  TRY_ASSIGN(sampler_, Sampler::create(runtime_.device(), config.max_num_seqs));
   const size_t bytes = measure_activations(config);
   TRY(runtime_.lease(bytes, "activations"));
   leased_ += bytes;
@@ -63,6 +65,15 @@ size_t ModelRunner::measure_activations(const RunnerConfig& config) {
     largest.sizes.max_blocks =
         std::min(largest.sizes.max_blocks, config.max_model_len / config.block_size + 1);
   }
+  // The most that decoding is rounded up to.
+  BatchSizes decode = largest.sizes;
+  decode.num_tokens = decode.num_logits = decode.num_sequences;
+  decode.max_queries = 1;
+  decode = recorder_->padded(decode);
+  largest.sizes.num_sequences = decode.num_sequences;
+  largest.sizes.num_tokens = std::max(largest.sizes.num_tokens, decode.num_tokens);
+  largest.sizes.num_logits = std::max(largest.sizes.num_logits, decode.num_logits);
+  largest.sizes.max_blocks = decode.max_blocks;
   const Tensor logits = ctx.tensor(largest.sizes.num_logits, model_.info().vocab_size, DType::kF32);
   model_.forward(ctx, largest, {logits});
   const std::vector<SampleRow> rows(static_cast<size_t>(largest.sizes.num_sequences));
@@ -216,48 +227,58 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   arena_.rewind(0);
   reset.end();
   PartScope staging = part("generation_loop", "tensor_staging_prepare");
-  Batch batch = builder_.build(plan, sampled_);
+  const BatchSizes sizes = recorder_->padded(builder_.sizes(plan));
+  const bool known = in_flight_.empty() || sampler_->newest() != nullptr;
+  Batch batch = builder_.build(plan, sizes, known ? &sampled_ : nullptr);
   staging.end();
   PartScope flushing = part("generation_loop", "tensor_staging_flush");
-  batch.data = static_cast<const int32_t*>(
-      runtime_.device().stage(batch.data, Batch::buffer_elements(batch.sizes) * sizeof(int32_t)));
+  batch.data = static_cast<const int32_t*>(runtime_.device().stage(
+      StageSlot::kBatch, batch.host, Batch::buffer_elements(sizes) * sizeof(int32_t)));
+  batch.previous = sampler_->on_device();
   flushing.end();
-  ctx.phase = batch.sizes.max_queries <= 1 ? Phase::kDecode : Phase::kPrefill;
+  ctx.phase = sizes.max_queries <= 1 ? Phase::kDecode : Phase::kPrefill;
   ctx.ledger = ledger_;
-  const Tensor logits = ctx.tensor(batch.sizes.num_logits, model_.info().vocab_size, DType::kF32);
-  StepResult result;
+  const Tensor logits = ctx.tensor(sizes.num_logits, model_.info().vocab_size, DType::kF32);
+  StepResult& result = in_flight_.emplace_back();
   PartScope forward = part("generation_loop", "forward_step_total");
   ops::copy_kv_blocks(ctx, plan.copies);
-  model_.forward(ctx, batch, {logits});
+  const auto work = [&] { model_.forward(ctx, batch, {logits}); };
+  ledger_ == nullptr ? recorder_->run(batch, work) : work();
   if (ctx.trace.on(TraceLevel::kStep)) trace_forward(ctx, plan, forward.begin_ns(), now_ns());
   result.forward_ns = forward.end();
   if (hook_) show(plan, logits);
 
   PartScope sampling = part("sampling", "next_token_ready_latency");
-  const std::vector<SampleRow> rows = rows_of(plan);
-  std::vector<SampleOutput> chosen(rows.size());
-  sample(ctx, logits, rows, chosen);
+  sampler_->submit(ctx, logits, rows_of(plan));
   result.scored = score_prompts(ctx, plan, logits);
   result.sample_ns = sampling.end();
   ctx.trace = {};
-  find_fault(ctx, plan, batch, logits, chosen);
-  sampled_.clear();
-  auto row = chosen.begin();
-  for (const SequencePlan& sequence : plan.sequences) {
-    if (!sequence.sample) continue;
-    sampled_.push_back(row->token);
-    result.sampled.push_back({row->token, row->logprob, std::move(row->top)});
-    ++row;
+  if (const std::vector<SampleOutput>* chosen = sampler_->newest()) {
+    find_fault(ctx, plan, batch, logits, *chosen);
+    remember(*chosen);
   }
-  done_.push_back(std::move(result));
   return next_ticket_++;
 }
 
+void ModelRunner::remember(const std::vector<SampleOutput>& chosen) {
+  sampled_.clear();
+  for (const SampleOutput& output : chosen) sampled_.push_back(output.token);
+}
+
 StepResult ModelRunner::wait(Ticket ticket) {
-  CHECK(!done_.empty() && ticket + done_.size() == next_ticket_)
+  CHECK(!in_flight_.empty() && ticket + in_flight_.size() == next_ticket_)
       << "ticket " << ticket << " is not the oldest one in flight";
-  StepResult result = std::move(done_.front());
-  done_.pop_front();
+  StepResult result = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  Result<std::vector<SampleOutput>> chosen = sampler_->collect();
+  if (!chosen.ok()) {
+    result.error = chosen.message();
+    return result;
+  }
+  if (in_flight_.empty()) remember(chosen.value());
+  for (SampleOutput& output : chosen.value()) {
+    result.sampled.push_back({output.token, output.logprob, std::move(output.top)});
+  }
   return result;
 }
 

@@ -54,6 +54,7 @@ class ModelRunner final : public Runner {
   size_t measure_activations(const RunnerConfig& config);
   void show(const StepPlan& plan, const Tensor& logits);
   std::vector<SampleRow> rows_of(const StepPlan& plan);
+  void remember(const std::vector<SampleOutput>& chosen);
   void find_fault(ExecContext& ctx, const StepPlan& plan, const Batch& batch, const Tensor& logits,
                   const std::vector<SampleOutput>& chosen);
   static std::vector<ScoredToken> score_prompts(ExecContext& ctx, const StepPlan& plan,
@@ -66,6 +67,8 @@ class ModelRunner final : public Runner {
   const Model& model_;
   const char* const backend_;  // the device's name, for traces
   BatchBuilder builder_;
+  std::unique_ptr<StepRecorder> recorder_;
+  std::unique_ptr<Sampler> sampler_;
   std::vector<Buffer> kv_memory_;  // [group]
   std::vector<KvView> kv_;         // [group]
   Buffer activations_;
@@ -76,8 +79,8 @@ class ModelRunner final : public Runner {
   Ledger* ledger_ = nullptr;
 
   Ticket next_ticket_ = 0;
-  std::deque<StepResult> done_;                  // submitted and not yet waited for
-  std::vector<int32_t> sampled_;                 // of the newest step, by row
+  std::deque<StepResult> in_flight_;             // submitted and not yet waited for
+  std::vector<int32_t> sampled_;                 // of the newest step that is known, by row
   std::vector<std::vector<int32_t>> completed_;  // histories of the step being built
 };
 

@@ -12,8 +12,9 @@ namespace {
 
 // Each sequence's K and V are read once, however many of its tokens ask; a token multiplies with
 // what it sees.
-OpCall describe(const AttentionParams& params, const Batch& batch, const KvSpec& spec,
+OpCall describe(const AttentionParams& params, const Batch& on_device, const KvSpec& spec,
                 const Tensor& q, const Tensor& y) {
+  const Batch batch{on_device.sizes, on_device.host};
   double read = 0;
   double seen = 0;
   for (int s = 0; s < batch.sizes.num_sequences; ++s) {

@@ -6,7 +6,7 @@
 #include "sample/arithmetic.h"
 #include "sample/cpu/kernel_table.h"
 #include "sample/cpu/sample_row.h"
-#include "sample/cuda/greedy.h"
+#include "sample/cuda/tokens.h"
 
 namespace tinyvllm {
 namespace {
@@ -86,22 +86,7 @@ bool is_plain_greedy(const SampleRow& row) {
          !p.allowed_token_ids && p.min_tokens == 0;
 }
 
-// Tokens are chosen on the card and come back together.
-void sample_greedy(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
-                   std::span<SampleOutput> out) {
-  const ArenaScope scope(ctx.arena);
-  auto* tokens = static_cast<int32_t*>(ctx.arena.take(rows.size() * sizeof(int32_t)));
-  if (ctx.dry_run || rows.empty()) return;
-  std::vector<int32_t> wanted;
-  for (const SampleRow& row : rows) wanted.push_back(static_cast<int32_t>(row.logit_row));
-  const size_t bytes = wanted.size() * sizeof(int32_t);
-  const auto* staged = static_cast<const int32_t*>(ctx.device.stage(wanted.data(), bytes));
-  cuda_sampler::greedy(ctx.device, logits.f32(), logits.stride, logits.cols, staged,
-                       static_cast<int64_t>(wanted.size()), tokens);
-  const Status done = ctx.device.download(wanted.data(), tokens, bytes);
-  CHECK(done.ok()) << done.message();
-  for (size_t i = 0; i < rows.size(); ++i) out[i] = {wanted[i], 0, {}};
-}
+bool on_card(const ExecContext& ctx) { return ctx.device.kind() == DeviceKind::kCuda; }
 
 }  // namespace
 
@@ -112,11 +97,6 @@ bool needs_history(const SamplingParams& params) {
 
 void sample(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
             std::span<SampleOutput> out) {
-  if (ctx.device.kind() == DeviceKind::kCuda &&
-      (ctx.dry_run || std::all_of(rows.begin(), rows.end(), is_plain_greedy))) {
-    sample_greedy(ctx, logits, rows, out);
-    return;
-  }
   CpuRows(ctx, logits)
       .run(rows, out,
            [](const auto& kernels, const float* from, const SampleRow& row, auto& scratch) {
@@ -126,6 +106,59 @@ void sample(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> r
                  << "position " << row.position << " after " << row.history.size() << " tokens";
              return cpu_sampler::sample_row(kernels, from, row, scratch);
            });
+}
+
+Sampler::Sampler() = default;
+Sampler::~Sampler() = default;
+
+Result<std::unique_ptr<Sampler>> Sampler::create(Device& device, int max_rows) {
+  std::unique_ptr<Sampler> sampler(new Sampler());
+  if (device.kind() == DeviceKind::kCuda) {
+    TRY_ASSIGN(sampler->tokens_, cuda_sampler::Tokens::create(device, max_rows));
+  }
+  return sampler;
+}
+
+void Sampler::submit(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows) {
+  Step& step = steps_.emplace_back();
+  step.outputs.resize(rows.size());
+  step.pending =
+      on_card(ctx) && !rows.empty() && std::all_of(rows.begin(), rows.end(), is_plain_greedy);
+  if (!step.pending) {
+    sample(ctx, logits, rows, step.outputs);
+    return;
+  }
+  // A decode step's rows are its logits' rows; otherwise the card is told which.
+  bool in_order = true;
+  std::vector<int32_t> wanted;
+  for (const SampleRow& row : rows) {
+    in_order = in_order && row.logit_row == static_cast<int64_t>(wanted.size());
+    wanted.push_back(static_cast<int32_t>(row.logit_row));
+  }
+  const void* which = nullptr;
+  if (!in_order) {
+    which = ctx.device.stage(StageSlot::kSampling, wanted.data(), wanted.size() * sizeof(int32_t));
+  }
+  tokens_->choose(logits, static_cast<const int32_t*>(which), static_cast<int64_t>(rows.size()));
+}
+
+const std::vector<SampleOutput>* Sampler::newest() const {
+  return steps_.empty() || steps_.back().pending ? nullptr : &steps_.back().outputs;
+}
+
+const int32_t* Sampler::on_device() const {
+  return tokens_ == nullptr ? nullptr : tokens_->on_device();
+}
+
+Result<std::vector<SampleOutput>> Sampler::collect() {
+  CHECK(!steps_.empty()) << "no step was submitted";
+  Step step = std::move(steps_.front());
+  steps_.pop_front();
+  if (!step.pending) return std::move(step.outputs);
+  std::vector<int32_t> tokens(step.outputs.size());
+  TRY(tokens_->collect(tokens));
+  for (size_t i = 0; i < tokens.size(); ++i) step.outputs[i].token = tokens[i];
+  return std::move(step.outputs);
 }
 
 void score(ExecContext& ctx, const Tensor& logits, std::span<const ScoreRow> rows,

@@ -27,6 +27,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -59,6 +61,36 @@ bool needs_history(const SamplingParams& params);
 // logits: [at least one row per sample, vocabulary] F32, not written to: rows may share one.
 void sample(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
             std::span<SampleOutput> out);
+
+namespace cuda_sampler {
+class Tokens;
+}
+
+// The tokens of one step after another, on a device that may still be choosing when `submit`
+// returns.
+class Sampler {
+ public:
+  static Result<std::unique_ptr<Sampler>> create(Device& device, int max_rows);
+  ~Sampler();
+
+  void submit(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows);
+  // What the newest step chose, if that is known without waiting.
+  const std::vector<SampleOutput>* newest() const;
+  // The newest step's tokens where the device's ops find them, [rows]; null: the host knows all.
+  const int32_t* on_device() const;
+  // What the oldest step chose that was not collected yet.
+  Result<std::vector<SampleOutput>> collect();
+
+ private:
+  struct Step {
+    std::vector<SampleOutput> outputs;
+    bool pending = false;  // the card's tokens are still to come
+  };
+  Sampler();
+
+  std::deque<Step> steps_;
+  std::unique_ptr<cuda_sampler::Tokens> tokens_;  // of a card
+};
 
 // A row whose token is known already: a prompt's.
 struct ScoreRow {

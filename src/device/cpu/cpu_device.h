@@ -1,6 +1,7 @@
 // The CPU as a device: memory from the kernel, kernels chosen by instruction set.
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -32,7 +33,12 @@ class CpuDevice final : public Device {
   Status download(void* to, const void* from, size_t bytes) override {
     return upload(to, from, bytes);
   }
-  const void* stage(const void* host, size_t /*bytes*/) override { return host; }
+  const void* stage(StageSlot, const void* host, size_t /*bytes*/) override { return host; }
+  int steps_ahead() const override { return 0; }
+  int step_tokens() const override { return 512; }
+  // Without a word from the user half of what is free, and no more than 4 GiB: a machine that
+  // people work on is not the engine's alone. Memory is only touched as it is used.
+  size_t cache_budget() const override { return std::min(available_memory() / 2, size_t{4} << 30); }
 
  private:
   // Memory comes from large regions, cut off piece by piece, so that weights lie on huge pages

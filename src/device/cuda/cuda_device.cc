@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "device/cuda/cublaslt.h"
+#include "device/cuda/graph_recorder.h"
 
 namespace tinyvllm {
 namespace {
@@ -52,11 +53,11 @@ CudaDevice::CudaDevice(const CudaOptions& options) : options_(options) {}
 
 CudaDevice::~CudaDevice() {
   if (stream_ != nullptr) cudaStreamSynchronize(stream_);
-  for (Staging* staging : {&staging_[0], &staging_[1], &uploads_[0], &uploads_[1]}) {
-    if (staging->pinned != nullptr) cudaFreeHost(staging->pinned);
-    if (staging->device != nullptr) cudaFree(staging->device);
-    if (staging->copied != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(staging->copied));
+  for (Staged& staged : staged_) {
+    for (Pinned& pinned : staged.pinned) release(pinned);
+    if (staged.device != nullptr) cudaFree(staged.device);
   }
+  for (Pinned& pinned : uploads_) release(pinned);
   cublaslt_.reset();
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
@@ -87,35 +88,43 @@ size_t CudaDevice::available_memory() const {
   return usable > used ? usable - used : 0;
 }
 
-Status CudaDevice::grow(Staging& staging, size_t bytes) {
-  if (staging.bytes >= bytes) return Status();
-  cudaStreamSynchronize(stream_);
-  if (staging.pinned != nullptr) cudaFreeHost(staging.pinned);
-  if (staging.device != nullptr) cudaFree(staging.device);
-  staging.pinned = staging.device = nullptr;
-  staging.bytes = 0;
-  const size_t rounded = std::max<size_t>(bytes * 2, size_t{64} << 10);
-  TRY(check(cudaHostAlloc(&staging.pinned, rounded, cudaHostAllocDefault), "pinned memory"));
-  TRY(check(cudaMalloc(&staging.device, rounded), "memory for a step's input"));
-  if (staging.copied == nullptr) {
-    cudaEvent_t event = nullptr;
-    TRY(check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
-    staging.copied = event;
-  }
-  staging.bytes = rounded;
+// All but what activations and the libraries take, which come after it.
+size_t CudaDevice::cache_budget() const {
+  constexpr size_t kForOthers = size_t{3} << 30;
+  const size_t available = available_memory();
+  return available > 2 * kForOthers ? available - kForOthers : available / 2;
+}
+
+Status CudaDevice::grow(Pinned& pinned, size_t bytes) {
+  if (pinned.bytes >= bytes) return Status();
+  release(pinned);
+  TRY(check(cudaHostAlloc(&pinned.data, bytes, cudaHostAllocDefault), "pinned memory"));
+  cudaEvent_t event = nullptr;
+  TRY(check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
+  pinned.copied = event;
+  pinned.bytes = bytes;
   return Status();
+}
+
+void CudaDevice::release(Pinned& pinned) {
+  if (pinned.copied != nullptr) {
+    cudaEventSynchronize(static_cast<cudaEvent_t>(pinned.copied));
+    cudaEventDestroy(static_cast<cudaEvent_t>(pinned.copied));
+  }
+  if (pinned.data != nullptr) cudaFreeHost(pinned.data);
+  pinned = {};
 }
 
 // Through pinned memory, piece by piece: the host fills one piece while the card reads the other.
 Status CudaDevice::upload(void* to, const void* from, size_t bytes) {
   for (size_t done = 0; done < bytes;) {
-    Staging& piece = uploads_[next_upload_ ^= 1];
-    if (piece.bytes == 0) TRY(grow(piece, kUploadPiece / 2));
+    Pinned& piece = uploads_[next_upload_ ^= 1];
+    TRY(grow(piece, kUploadPiece));
     auto* event = static_cast<cudaEvent_t>(piece.copied);
     TRY(check(cudaEventSynchronize(event), "an upload"));
     const size_t count = std::min(piece.bytes, bytes - done);
-    std::memcpy(piece.pinned, static_cast<const char*>(from) + done, count);
-    TRY(check(cudaMemcpyAsync(static_cast<char*>(to) + done, piece.pinned, count,
+    std::memcpy(piece.data, static_cast<const char*>(from) + done, count);
+    TRY(check(cudaMemcpyAsync(static_cast<char*>(to) + done, piece.data, count,
                               cudaMemcpyHostToDevice, stream_),
               "an upload"));
     TRY(check(cudaEventRecord(event, stream_), "an upload"));
@@ -129,16 +138,30 @@ Status CudaDevice::download(void* to, const void* from, size_t bytes) {
   return check(cudaStreamSynchronize(stream_), "waiting for the card");
 }
 
-const void* CudaDevice::stage(const void* host, size_t bytes) {
-  Staging& staging = staging_[next_staging_ ^= 1];
-  const Status grown = grow(staging, bytes);
+const void* CudaDevice::stage(StageSlot slot, const void* host, size_t bytes) {
+  Staged& staged = staged_[static_cast<size_t>(slot)];
+  const size_t room = std::max<size_t>(bytes * 2, size_t{1} << 20);
+  if (staged.bytes < bytes) {
+    cudaStreamSynchronize(stream_);
+    if (staged.device != nullptr) cudaFree(staged.device);
+    const Status made = check(cudaMalloc(&staged.device, room), "memory for a step's input");
+    CHECK(made.ok()) << made.message();
+    staged.bytes = room;
+    stage_moves_ += 1;
+  }
+  Pinned& pinned = staged.pinned[staged.next ^= 1];
+  const Status grown = grow(pinned, staged.bytes);
   CHECK(grown.ok()) << grown.message();
-  auto* event = static_cast<cudaEvent_t>(staging.copied);
+  auto* event = static_cast<cudaEvent_t>(pinned.copied);
   cudaEventSynchronize(event);
-  std::memcpy(staging.pinned, host, bytes);
-  cudaMemcpyAsync(staging.device, staging.pinned, bytes, cudaMemcpyHostToDevice, stream_);
+  std::memcpy(pinned.data, host, bytes);
+  cudaMemcpyAsync(staged.device, pinned.data, bytes, cudaMemcpyHostToDevice, stream_);
   cudaEventRecord(event, stream_);
-  return staging.device;
+  return staged.device;
+}
+
+std::unique_ptr<StepRecorder> CudaDevice::make_recorder() {
+  return std::make_unique<GraphRecorder>(*this);
 }
 
 }  // namespace tinyvllm

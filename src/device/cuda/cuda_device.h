@@ -31,7 +31,13 @@ class CudaDevice final : public Device {
   bool host_reads() const override { return false; }
   Status upload(void* to, const void* from, size_t bytes) override;
   Status download(void* to, const void* from, size_t bytes) override;
-  const void* stage(const void* host, size_t bytes) override;
+  const void* stage(StageSlot slot, const void* host, size_t bytes) override;
+  std::unique_ptr<StepRecorder> make_recorder() override;
+  int steps_ahead() const override { return 1; }
+  int step_tokens() const override { return 8192; }
+  size_t cache_budget() const override;
+  // Counts the times that a staged input moved: what was recorded before points to the old place.
+  int stage_moves() const { return stage_moves_; }
 
   CUstream_st* stream() const { return stream_; }
   CublasLt& cublaslt() { return *cublaslt_; }
@@ -41,23 +47,29 @@ class CudaDevice final : public Device {
   explicit CudaDevice(const CudaOptions& options);
   Status open();
 
-  // Host memory that the card reads by itself, and what it becomes there. Two of them take turns:
-  // one may still be read while the other is written.
-  struct Staging {
-    void* pinned = nullptr;
+  // Host memory that the card reads by itself. Two of them take turns: one may still be read while
+  // the other is written.
+  struct Pinned {
+    void* data = nullptr;
+    size_t bytes = 0;
+    void* copied = nullptr;  // event: free again
+  };
+  struct Staged {
+    Pinned pinned[2];
+    int next = 0;
     void* device = nullptr;
     size_t bytes = 0;
-    void* copied = nullptr;  // event: the pinned side is free again
   };
-  Status grow(Staging& staging, size_t bytes);
+  Status grow(Pinned& pinned, size_t bytes);
+  static void release(Pinned& pinned);
 
   const CudaOptions options_;
   std::string name_;
   CUstream_st* stream_ = nullptr;
   std::unique_ptr<CublasLt> cublaslt_;
-  Staging staging_[2];
-  int next_staging_ = 0;
-  Staging uploads_[2];  // pieces of weights
+  Staged staged_[static_cast<size_t>(StageSlot::kCount)];
+  int stage_moves_ = 0;
+  Pinned uploads_[2];  // pieces of weights
   int next_upload_ = 0;
 };
 

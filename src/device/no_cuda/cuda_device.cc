@@ -19,6 +19,8 @@ void CudaDevice::free(void*, size_t) {}
 size_t CudaDevice::available_memory() const { return 0; }
 Status CudaDevice::upload(void*, const void*, size_t) { return Status(); }
 Status CudaDevice::download(void*, const void*, size_t) { return Status(); }
-const void* CudaDevice::stage(const void*, size_t) { return nullptr; }
+const void* CudaDevice::stage(StageSlot, const void*, size_t) { return nullptr; }
+std::unique_ptr<StepRecorder> CudaDevice::make_recorder() { return nullptr; }
+size_t CudaDevice::cache_budget() const { return 0; }
 
 }  // namespace tinyvllm

@@ -4,9 +4,11 @@ namespace tinyvllm::ops::cuda {
 namespace {
 
 template <Form kForm>
-__global__ void embed_kernel(Packed table, const int32_t* ids, float scale, Rows x) {
+__global__ void embed_kernel(Packed table, const int32_t* ids, const int32_t* previous, float scale,
+                             Rows x) {
   const int64_t row = blockIdx.x;
-  const int64_t id = ids[row];
+  // A row that failed to sample has no token; what follows from it is void.
+  const int64_t id = ids[row] >= 0 ? ids[row] : max(0, previous[~ids[row]]);
   if constexpr (kForm == Form::kHalf) {
     const auto* from = static_cast<const __half*>(table.low) + id * table.stride;
     for (int i = threadIdx.x; i < x.cols; i += blockDim.x) {
@@ -30,10 +32,11 @@ __global__ void gather_kernel(const int32_t* rows, Rows x, Rows y) {
 
 }  // namespace
 
-void embed(const Packed& table, const int32_t* ids, float scale, const Rows& x, Stream stream) {
+void embed(const Packed& table, const int32_t* ids, const int32_t* previous, float scale,
+           const Rows& x, Stream stream) {
   if (x.rows == 0) return;
   const auto run = [&](auto kernel) {
-    kernel<<<static_cast<unsigned>(x.rows), 256, 0, stream>>>(table, ids, scale, x);
+    kernel<<<static_cast<unsigned>(x.rows), 256, 0, stream>>>(table, ids, previous, scale, x);
   };
   switch (table.form) {
     case Form::kHalf:

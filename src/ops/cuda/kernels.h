@@ -38,7 +38,9 @@ void norm_rows(const NormArgs& norm, const Rows& x, const Rows& y, bool add, Str
 void norm_heads(const NormArgs& norm, int width, const Rows& x, Stream stream);
 
 // embedding.cu
-void embed(const Packed& table, const int32_t* ids, float scale, const Rows& x, Stream stream);
+// An id below zero stands for previous[~id].
+void embed(const Packed& table, const int32_t* ids, const int32_t* previous, float scale,
+           const Rows& x, Stream stream);
 void gather_rows(const int32_t* rows, const Rows& x, const Rows& y, Stream stream);
 
 // pack.cu: rows as a file has them, already on the card, to planes.

@@ -25,7 +25,7 @@ Result<Embedding> make_embedding(Device& device, const TensorView& table) {
 void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float scale,
                const Tensor& x) {
   const auto& matrix = *static_cast<const Matrix*>(e.on_device.get());
-  embed(matrix.packed, batch.token_ids(), scale, rows(x), stream_of(ctx));
+  embed(matrix.packed, batch.token_ids(), batch.previous, scale, rows(x), stream_of(ctx));
 }
 
 void gather_logit_rows(ExecContext& ctx, const Batch& batch, const Tensor& x, const Tensor& y) {

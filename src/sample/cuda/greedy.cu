@@ -34,7 +34,7 @@ __device__ Best over_warp(Best best) {
 __global__ void greedy_kernel(const float* logits, int64_t stride, int64_t width,
                               const int32_t* rows, int32_t* tokens) {
   __shared__ Best parts[kThreads / kWarp];
-  const float* row = logits + rows[blockIdx.x] * stride;
+  const float* row = logits + (rows != nullptr ? rows[blockIdx.x] : blockIdx.x) * stride;
   Best best{-INFINITY, INT32_MAX, false};
   for (int64_t i = threadIdx.x; i < width; i += kThreads) {
     const float v = row[i];

@@ -1,0 +1,16 @@
+// A build without CUDA: there is no card, so nobody asks it for tokens.
+#include "sample/cuda/tokens.h"
+
+namespace tinyvllm::cuda_sampler {
+
+struct Tokens::Impl {};
+Tokens::Tokens(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Tokens::~Tokens() = default;
+Result<std::unique_ptr<Tokens>> Tokens::create(Device&, int) {
+  return error("this build has no CUDA");
+}
+void Tokens::choose(const Tensor&, const int32_t*, int64_t) {}
+const int32_t* Tokens::on_device() const { return nullptr; }
+Status Tokens::collect(std::span<int32_t>) { return error("this build has no CUDA"); }
+
+}  // namespace tinyvllm::cuda_sampler
