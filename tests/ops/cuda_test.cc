@@ -176,8 +176,8 @@ TEST_F(CudaTest, AttentionAgreesWithReference) {
         }
         const OnCard all = upload(qkv, DType::kF16);
         const OnCard outs = upload(out, DType::kF16);
-        batch.data = static_cast<const int32_t*>(
-            device_->stage(StageSlot::kBatch, batch.data, Batch::buffer_elements(batch.sizes) * sizeof(int32_t)));
+        batch.data = static_cast<const int32_t*>(device_->stage(
+            StageSlot::kBatch, batch.data, Batch::buffer_elements(batch.sizes) * sizeof(int32_t)));
         const Tensor q = all.tensor.columns(0, q_width);
         run(
             [&](ExecContext& ctx) {

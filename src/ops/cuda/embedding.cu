@@ -1,3 +1,4 @@
+#include "ops/cuda/launch.cuh"
 #include "ops/cuda/unpack.cuh"
 
 namespace tinyvllm::ops::cuda {
@@ -7,6 +8,8 @@ template <Form kForm>
 __global__ void embed_kernel(Packed table, const int32_t* ids, const int32_t* previous, float scale,
                              Rows x) {
   const int64_t row = blockIdx.x;
+  let_next_begin();
+  wait_for_previous();
   // A row that failed to sample has no token; what follows from it is void.
   const int64_t id = ids[row] >= 0 ? ids[row] : max(0, previous[~ids[row]]);
   if constexpr (kForm == Form::kHalf) {
@@ -25,6 +28,8 @@ __global__ void embed_kernel(Packed table, const int32_t* ids, const int32_t* pr
 }
 
 __global__ void gather_kernel(const int32_t* rows, Rows x, Rows y) {
+  let_next_begin();
+  wait_for_previous();
   const int64_t to = blockIdx.x;
   const int64_t from = rows[to];
   for (int i = threadIdx.x; i < x.cols; i += blockDim.x) store(y, to, i, load(x, from, i));
@@ -36,7 +41,8 @@ void embed(const Packed& table, const int32_t* ids, const int32_t* previous, flo
            const Rows& x, Stream stream) {
   if (x.rows == 0) return;
   const auto run = [&](auto kernel) {
-    kernel<<<static_cast<unsigned>(x.rows), 256, 0, stream>>>(table, ids, previous, scale, x);
+    launch_behind(kernel, static_cast<unsigned>(x.rows), 256, 0, stream, table, ids, previous,
+                  scale, x);
   };
   switch (table.form) {
     case Form::kHalf:
@@ -54,7 +60,7 @@ void embed(const Packed& table, const int32_t* ids, const int32_t* previous, flo
 
 void gather_rows(const int32_t* rows, const Rows& x, const Rows& y, Stream stream) {
   if (y.rows == 0) return;
-  gather_kernel<<<static_cast<unsigned>(y.rows), 256, 0, stream>>>(rows, x, y);
+  launch_behind(gather_kernel, static_cast<unsigned>(y.rows), 256, 0, stream, rows, x, y);
 }
 
 }  // namespace tinyvllm::ops::cuda

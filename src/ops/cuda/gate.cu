@@ -1,7 +1,29 @@
 #include "ops/cuda/common.cuh"
+#include "ops/cuda/launch.cuh"
 
 namespace tinyvllm::ops::cuda {
 namespace {
+
+// Eight columns a thread, where rows are halves and aligned for that.
+__global__ void gate8_kernel(Epilogue gate, Rows x, Rows y) {
+  let_next_begin();
+  wait_for_previous();
+  const int64_t row = blockIdx.y;
+  const int64_t i = 8 * (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x);
+  if (i >= y.cols) return;
+  const auto* from = static_cast<const __half*>(x.data) + row * x.stride + i;
+  const uint4 g = *reinterpret_cast<const uint4*>(from);
+  const uint4 u = *reinterpret_cast<const uint4*>(from + y.cols);
+  const auto* gs = reinterpret_cast<const __half*>(&g);
+  const auto* us = reinterpret_cast<const __half*>(&u);
+  uint4 result;
+  auto* to = reinterpret_cast<__half*>(&result);
+#pragma unroll
+  for (int e = 0; e < 8; ++e) {
+    to[e] = to_half(gate_of(gate, __half2float(gs[e])) * __half2float(us[e]));
+  }
+  *reinterpret_cast<uint4*>(static_cast<__half*>(y.data) + row * y.stride + i) = result;
+}
 
 __global__ void gate_kernel(Epilogue gate, const float* bias, Rows x, Rows y) {
   const int64_t row = blockIdx.y;
@@ -29,7 +51,16 @@ dim3 grid_for(const Rows& y) {
 }  // namespace
 
 void gate_rows(Epilogue gate, const float* bias, const Rows& x, const Rows& y, Stream stream) {
-  if (y.rows > 0) gate_kernel<<<grid_for(y), 256, 0, stream>>>(gate, bias, x, y);
+  if (y.rows == 0) return;
+  const auto by8 = [](const Rows& r) {
+    return r.is_half && r.stride % 8 == 0 && reinterpret_cast<uintptr_t>(r.data) % 16 == 0;
+  };
+  if (bias == nullptr && y.cols % 8 == 0 && by8(x) && by8(y)) {
+    const dim3 grid(static_cast<unsigned>((y.cols / 8 + 127) / 128), static_cast<unsigned>(y.rows));
+    launch_behind(gate8_kernel, grid, 128, 0, stream, gate, x, y);
+  } else {
+    gate_kernel<<<grid_for(y), 256, 0, stream>>>(gate, bias, x, y);
+  }
 }
 
 void add_bias(const float* bias, const Rows& x, Stream stream) {

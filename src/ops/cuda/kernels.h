@@ -106,7 +106,7 @@ struct AttentionArgs {
 };
 // One query token at a time, the cache cut into splits at fixed positions. `partial` has room for
 // split_bytes().
-constexpr int kSplitTokens = 256;
+constexpr int kSplitTokens = 64;
 int64_t split_bytes(const AttentionArgs& args, int64_t tokens);
 void attention_by_token(const AttentionArgs& args, const Rows& q, const Rows& y, void* partial,
                         Stream stream);

@@ -2,8 +2,6 @@
 // bias, gate and sum on the way. Many: x is normalised into halves, quantized weights become halves
 // piece by piece, and cuBLASLt multiplies; with --deterministic our fixed tile does, for any number
 // of rows.
-#include <optional>
-
 #include "device/cuda/cublaslt.h"
 #include "ops/cuda/host.h"
 #include "ops/cuda/ops.h"
@@ -13,24 +11,6 @@ namespace {
 
 // Halves that quantized weights become at a time.
 constexpr int64_t kUnpackedBytes = int64_t{64} << 20;
-
-// Gate and up as two matrices of one form, where the parts allow it.
-struct GateUp {
-  Packed gate;
-  Packed up;
-};
-std::optional<GateUp> gate_and_up(const CudaLinear& w) {
-  const Packed& first = w.parts.front().packed;
-  if (w.parts.size() == 1 && w.out % 2 == 0) {
-    return GateUp{rows_of(first, 0, w.out / 2), rows_of(first, w.out / 2, w.out / 2)};
-  }
-  if (w.parts.size() != 2) return std::nullopt;
-  const Packed& second = w.parts.back().packed;
-  if (first.form != second.form || first.group != second.group || first.out != second.out) {
-    return std::nullopt;
-  }
-  return GateUp{first, second};
-}
 
 void multiply(ExecContext& ctx, const Packed& w, const Rows& x, const Rows& y, bool add) {
   const bool aligned =
@@ -88,6 +68,14 @@ void multiply_parts(ExecContext& ctx, const CudaLinear& w, const Rows& x, const 
 bool try_few_rows(ExecContext& ctx, const Norm* norm, const CudaLinear& w, Epilogue epilogue,
                   const Tensor& x, const Tensor& y) {
   if (card(ctx).deterministic() || !few_rows_fit(x.rows, w.in)) return false;
+  if (norm != nullptr && x.rows > 1) {
+    const ArenaScope scope(ctx.arena);
+    const Tensor normed = ctx.tensor(x.rows, (x.cols + 7) / 8 * 8, DType::kF16).columns(0, x.cols);
+    if (!ctx.dry_run) {
+      norm_rows(norm_args(norm), rows(x), rows(normed), false, stream_of(ctx));
+    }
+    return try_few_rows(ctx, nullptr, w, epilogue, normed, y);
+  }
   const NormArgs args = norm_args(norm);
   if (is_gate(epilogue)) {
     const std::optional<GateUp> both = gate_and_up(w);

@@ -25,11 +25,12 @@ Status prepare_experts(Device& device, Experts& experts) {
   for (size_t i = 0; i < table->count; ++i) {
     const CudaLinear& both = weights_of(experts.gate_up[i]);
     const CudaLinear& down = weights_of(experts.down[i]);
-    if (both.parts.size() != 2 || down.parts.size() != 1) {
-      return error("experts: expected a gate, an up and a down matrix each");
+    const std::optional<GateUp> gate_up = gate_and_up(both);
+    if (!gate_up || down.parts.size() != 1) {
+      return error("experts of different types in one layer have no kernel on ", device.name());
     }
-    all[i] = both.parts[0].packed;
-    all[table->count + i] = both.parts[1].packed;
+    all[i] = gate_up->gate;
+    all[table->count + i] = gate_up->up;
     all[2 * table->count + i] = down.parts[0].packed;
     if (all[i].form != all[0].form || all[table->count + i].form != all[0].form ||
         all[2 * table->count + i].form != all[2 * table->count].form) {

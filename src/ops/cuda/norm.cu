@@ -1,5 +1,6 @@
 // A block per row; the row is read twice, the second time from a cache.
 #include "ops/cuda/common.cuh"
+#include "ops/cuda/launch.cuh"
 
 namespace tinyvllm::ops::cuda {
 namespace {
@@ -34,6 +35,8 @@ __device__ float normed(const NormArgs& norm, const Moments& m, float v, int i) 
 
 // Without weights a plain copy into y's type.
 __global__ void norm_kernel(NormArgs norm, Rows x, Rows y, bool add) {
+  let_next_begin();
+  wait_for_previous();
   const int64_t row = blockIdx.x;
   const int width = static_cast<int>(x.cols);
   const bool plain = norm.weight == nullptr;
@@ -46,6 +49,8 @@ __global__ void norm_kernel(NormArgs norm, Rows x, Rows y, bool add) {
 }
 
 __global__ void head_kernel(NormArgs norm, int width, Rows x) {
+  let_next_begin();
+  wait_for_previous();
   const int64_t row = blockIdx.x;
   const int64_t from = static_cast<int64_t>(blockIdx.y) * width;
   const Moments m = moments(norm, x, row, from, width);
@@ -58,13 +63,13 @@ __global__ void head_kernel(NormArgs norm, int width, Rows x) {
 
 void norm_rows(const NormArgs& norm, const Rows& x, const Rows& y, bool add, Stream stream) {
   if (x.rows == 0) return;
-  norm_kernel<<<static_cast<unsigned>(x.rows), kThreads, 0, stream>>>(norm, x, y, add);
+  launch_behind(norm_kernel, static_cast<unsigned>(x.rows), kThreads, 0, stream, norm, x, y, add);
 }
 
 void norm_heads(const NormArgs& norm, int width, const Rows& x, Stream stream) {
   if (x.rows == 0) return;
   const dim3 grid(static_cast<unsigned>(x.rows), static_cast<unsigned>(x.cols / width));
-  head_kernel<<<grid, width <= 128 ? 64 : 128, 0, stream>>>(norm, width, x);
+  launch_behind(head_kernel, grid, width <= 128 ? 64 : 128, 0, stream, norm, width, x);
 }
 
 }  // namespace tinyvllm::ops::cuda

@@ -7,6 +7,14 @@ namespace tinyvllm::ops::cuda {
 
 constexpr int kSpan = 32;  // columns that one lane takes at a time
 
+// x in shared memory: halves, zero after the last column. Beside quantized rows, of which a lane
+// takes 32 columns at a time, 8 halves of nothing follow each 32, so that lanes do not meet in a
+// bank.
+template <Form kForm>
+__device__ constexpr int64_t staged_at(int64_t column) {
+  return kForm == Form::kHalf ? column : column + column / kSpan * 8;
+}
+
 // The codes of columns [32 s, 32 s + 32) of a row, raw.
 template <Form kForm>
 struct Codes {

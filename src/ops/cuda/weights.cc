@@ -30,13 +30,12 @@ Result<Buffer> make_bias(Device& device, const LinearParts& parts, int64_t out) 
 
 }  // namespace
 
-Result<Matrix> upload_matrix(Device& device, const TensorView& view) {
-  if (!can_pack(view.dtype)) {
-    return error("weights of type ", dtype_name(view.dtype), " have no kernel on ", device.name());
-  }
-  Matrix matrix;
+namespace {
+
+// Memory for a matrix of that form.
+Result<Matrix> allocate_matrix(Device& device, const Packed& form) {
+  Matrix matrix{form, {}};
   Packed& packed = matrix.packed;
-  packed = packed_form(view.dtype, view.shape[0], view.shape[1]);
   const int64_t low = aligned(packed.out * low_bytes(packed));
   const int64_t high = aligned(packed.out * high_bytes(packed));
   const int64_t scales = packed.out * scale_bytes(packed);
@@ -45,22 +44,78 @@ Result<Matrix> upload_matrix(Device& device, const TensorView& view) {
   packed.low = data;
   if (high > 0) packed.high = data + low;
   if (scales > 0) packed.scales = data + low + high;
+  return matrix;
+}
+
+// The file's rows into rows of a matrix.
+Status upload_rows(Device& device, const TensorView& view, const Packed& packed) {
   if (view.dtype == DType::kF16 && packed.stride == packed.in) {
-    TRY(device.upload(data, view.data, view.bytes()));
-    return matrix;
+    return device.upload(const_cast<void*>(packed.low), view.data, view.bytes());
   }
   TRY_ASSIGN(const Buffer raw, device.allocate(view.bytes(), "weights on their way"));
   TRY(device.upload(raw.data(), view.data, view.bytes()));
   pack(view.dtype, raw.data(), packed, static_cast<CudaDevice&>(device).stream());
+  return Status();
+}
+
+Packed form_of(const TensorView& view) {
+  return packed_form(view.dtype, view.shape[0], view.shape[1]);
+}
+
+Status check_packable(const Device& device, const TensorView& view) {
+  if (can_pack(view.dtype)) return Status();
+  return error("weights of type ", dtype_name(view.dtype), " have no kernel on ", device.name());
+}
+
+bool same_form(const Packed& a, const Packed& b) {
+  return a.form == b.form && a.group == b.group && a.stride == b.stride;
+}
+
+}  // namespace
+
+Result<Matrix> upload_matrix(Device& device, const TensorView& view) {
+  TRY(check_packable(device, view));
+  return upload_matrix(device, std::span(&view, 1));
+}
+
+// One below the other.
+Result<Matrix> upload_matrix(Device& device, std::span<const TensorView> views) {
+  Packed form = packed_form(views.front().dtype, 0, views.front().shape[1]);
+  for (const TensorView& view : views) form.out += view.shape[0];
+  TRY_ASSIGN(Matrix matrix, allocate_matrix(device, form));
+  int64_t row = 0;
+  for (const TensorView& view : views) {
+    TRY(upload_rows(device, view, rows_of(matrix.packed, row, view.shape[0])));
+    row += view.shape[0];
+  }
   return matrix;
+}
+
+std::optional<GateUp> gate_and_up(const CudaLinear& w) {
+  const Packed& first = w.parts.front().packed;
+  if (w.parts.size() == 1 && w.out % 2 == 0) {
+    return GateUp{rows_of(first, 0, w.out / 2), rows_of(first, w.out / 2, w.out / 2)};
+  }
+  if (w.parts.size() != 2) return std::nullopt;
+  const Packed& second = w.parts.back().packed;
+  if (first.form != second.form || first.group != second.group || first.out != second.out) {
+    return std::nullopt;
+  }
+  return GateUp{first, second};
 }
 
 Result<Linear> make_linear(Device& device, const LinearParts& parts) {
   auto weights = std::make_unique<CudaLinear>();
   weights->in = parts.weights.front().shape[1];
   weights->dtype = parts.weights.front().dtype;
-  for (const TensorView& view : parts.weights) {
-    TRY_ASSIGN(Matrix matrix, upload_matrix(device, view));
+  // Neighbours of one form become one matrix, and so one product.
+  const std::span<const TensorView> views = parts.weights;
+  for (const TensorView& view : views) TRY(check_packable(device, view));
+  for (size_t begin = 0; begin < views.size();) {
+    size_t end = begin + 1;
+    while (end < views.size() && same_form(form_of(views[begin]), form_of(views[end]))) end += 1;
+    TRY_ASSIGN(Matrix matrix, upload_matrix(device, views.subspan(begin, end - begin)));
+    begin = end;
     const Packed& p = matrix.packed;
     weights->out += p.out;
     weights->bytes += static_cast<size_t>(p.out * (low_bytes(p) + high_bytes(p) + scale_bytes(p)));

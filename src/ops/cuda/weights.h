@@ -2,6 +2,8 @@
 // the card itself.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "device/device.h"
@@ -15,6 +17,7 @@ struct Matrix {
   Buffer memory;
 };
 Result<Matrix> upload_matrix(Device& device, const TensorView& view);
+Result<Matrix> upload_matrix(Device& device, std::span<const TensorView> views);
 
 struct CudaLinear final : Linear::Weights {
   std::vector<Matrix> parts;  // their results lie side by side
@@ -22,6 +25,13 @@ struct CudaLinear final : Linear::Weights {
 
   const float* bias_data() const { return static_cast<const float*>(bias.data()); }
 };
+
+// Gate and up as two matrices of one form, where the parts allow it.
+struct GateUp {
+  Packed gate;
+  Packed up;
+};
+std::optional<GateUp> gate_and_up(const CudaLinear& w);
 
 inline const CudaLinear& weights_of(const Linear& w) {
   return static_cast<const CudaLinear&>(w.weights());

@@ -2,13 +2,19 @@
 // depend on company. The cache is cut at fixed positions into splits, one block each, for all query
 // heads that share a KV head: keys are scored, V is added up, and a second kernel joins the splits
 // in ascending order.
+#include <algorithm>
+
 #include "ops/cuda/kv_address.cuh"
+#include "ops/cuda/launch.cuh"
 
 namespace tinyvllm::ops::cuda {
 namespace {
 
-constexpr int kThreads = 128;
-constexpr int kMostHeads = 8;  // query heads that one block serves
+constexpr int kThreads = 2 * kSplitTokens;
+constexpr int kMostHeads = 8;    // query heads that one block serves
+constexpr int kMostGroups = 16;  // shares of the tokens whose values are added side by side
+// Scratch for the splits of so many tokens at a time; more tokens take several turns.
+constexpr int64_t kScratchBytes = int64_t{64} << 20;
 
 struct Partial {  // of one (token, head, split): followed by v_dim sums
   float max;
@@ -21,86 +27,168 @@ __device__ float* partial_at(const AttentionArgs& a, float* partial, int64_t tok
   return partial + index * (a.kv.v_dim + 2);
 }
 
+__host__ __device__ constexpr int padded_dim(int dim) { return (dim + 7) / 8 * 8; }
+
 __device__ int first_seen(const AttentionArgs& a, int position) {
   return a.kv.window > 0 ? max(0, position + 1 - a.kv.window) : 0;
+}
+
+// 8 elements of a head that is `dim` wide, zeros past its end.
+template <class T>
+__device__ void load8(const T* row, int at, int dim, float (&v)[8]) {
+  if (sizeof(T) == 2 && dim % 8 == 0) {
+    const uint4 eight = *reinterpret_cast<const uint4*>(row + at);
+    const auto* pairs = reinterpret_cast<const __half2*>(&eight);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float2 f = __half22float2(pairs[i]);
+      v[2 * i] = f.x;
+      v[2 * i + 1] = f.y;
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) v[i] = at + i < dim ? kv_float(row[at + i]) : 0.f;
+  }
+}
+
+// What one block is about: some query heads of one token that share a KV head, and one split.
+struct Job {
+  int64_t token;
+  int position;
+  int kv_head;
+  int first_head;
+  int heads;
+  int split;
+  int from;  // tokens of the split that are seen
+  int to;
+};
+
+// scores[h][i] = q_h · k_i. Two threads a key, each every other 8 columns.
+template <class T>
+__device__ void score(const AttentionArgs& a, const Job& job, const int32_t* blocks,
+                      const float* queries, int pitch, float* scores) {
+  const int i = threadIdx.x / 2;
+  float dot[kMostHeads] = {};
+  if (i >= job.from && i < job.to) {
+    const int offset = (job.split * kSplitTokens + i) % a.kv.block_size;
+    const T* key = k_at<T>(a.kv, blocks[i], job.kv_head, offset);
+    for (int d = threadIdx.x % 2 * 8; d < a.kv.k_dim; d += 16) {
+      float kf[8];
+      load8(key, d, a.kv.k_dim, kf);
+#pragma unroll
+      for (int h = 0; h < kMostHeads; ++h) {
+        if (h >= job.heads) continue;
+        const auto* q = reinterpret_cast<const float4*>(queries + h * pitch + d);
+        const float4 q0 = q[0];
+        const float4 q1 = q[1];
+        const float qf[8] = {q0.x, q0.y, q0.z, q0.w, q1.x, q1.y, q1.z, q1.w};
+#pragma unroll
+        for (int e = 0; e < 8; ++e) dot[h] = fmaf(kf[e], qf[e], dot[h]);
+      }
+    }
+  }
+#pragma unroll
+  for (int h = 0; h < kMostHeads; ++h) {
+    const float s = dot[h] + __shfl_xor_sync(~0u, dot[h], 1);
+    if (threadIdx.x % 2 == 0 && h < job.heads) {
+      scores[h * kSplitTokens + i] = a.soft_cap > 0 ? a.soft_cap * tanhf(s / a.soft_cap) : s;
+    }
+  }
+}
+
+// sums[h][d] = Σ scores[h][i] · v_i[d]. A thread has 8 columns and every n-th token; the shares are
+// added in ascending order.
+template <class T>
+__device__ void add_values(const AttentionArgs& a, const Job& job, const int32_t* blocks,
+                           const float* scores, int pitch, float* shares) {
+  const int chunks = (a.kv.v_dim + 7) / 8;
+  const int groups = min(kMostGroups, kThreads / chunks);
+  const int group = threadIdx.x / chunks;
+  const int d = threadIdx.x % chunks * 8;
+  if (group < groups) {
+    float sums[kMostHeads][8] = {};
+    for (int i = job.from + group; i < job.to; i += groups) {
+      const int offset = (job.split * kSplitTokens + i) % a.kv.block_size;
+      float vf[8];
+      load8(v_at<T>(a.kv, blocks[i], job.kv_head, offset), d, a.kv.v_dim, vf);
+#pragma unroll
+      for (int h = 0; h < kMostHeads; ++h) {
+        if (h >= job.heads) continue;
+        const float s = scores[h * kSplitTokens + i];
+#pragma unroll
+        for (int e = 0; e < 8; ++e) sums[h][e] = fmaf(s, vf[e], sums[h][e]);
+      }
+    }
+#pragma unroll
+    for (int h = 0; h < kMostHeads; ++h) {
+      if (h >= job.heads) continue;
+#pragma unroll
+      for (int e = 0; e < 8; ++e) shares[(group * kMostHeads + h) * pitch + d + e] = sums[h][e];
+    }
+  }
+  __syncthreads();
+  for (int at = threadIdx.x; at < job.heads * a.kv.v_dim; at += kThreads) {
+    const int h = at / a.kv.v_dim;
+    const int column = at % a.kv.v_dim;
+    float sum = 0;
+    for (int g = 0; g < groups; ++g) sum += shares[(g * kMostHeads + h) * pitch + column];
+    shares[h * pitch + column] = sum;  // of group 0, which nobody else reads
+  }
+  __syncthreads();
 }
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     split_kernel(AttentionArgs a, Rows q, Rows y, float* partial, int splits) {
-  extern __shared__ float shared[];
-  const int split = blockIdx.x;
-  const int64_t token = blockIdx.z;
-  const int position = a.positions[token];
-  const int begin = max(split * kSplitTokens, first_seen(a, position));
-  const int end = min((split + 1) * kSplitTokens, position + 1);
+  extern __shared__ float4 memory[];
+  __shared__ int32_t blocks[kSplitTokens];  // of the cache, that the split's tokens lie in
+  __shared__ Partial totals[kMostHeads];
+  Job job;
+  job.split = blockIdx.x;
+  job.token = blockIdx.z;
+  job.position = a.positions[job.token];
+  const int begin = max(job.split * kSplitTokens, first_seen(a, job.position));
+  const int end = min((job.split + 1) * kSplitTokens, job.position + 1);
+  let_next_begin();
+  wait_for_previous();
   if (begin >= end) return;
+  job.from = begin - job.split * kSplitTokens;
+  job.to = end - job.split * kSplitTokens;
   const int group = a.heads / a.kv.kv_heads;
   const int parts = (group + kMostHeads - 1) / kMostHeads;
-  const int kv_head = blockIdx.y / parts;
-  const int first_head = kv_head * group + blockIdx.y % parts * kMostHeads;
-  const int heads = min(kMostHeads, (kv_head + 1) * group - first_head);
-  const int32_t* table =
-      a.block_table + static_cast<int64_t>(a.token_sequence[token]) * a.max_blocks;
+  job.kv_head = blockIdx.y / parts;
+  job.first_head = job.kv_head * group + blockIdx.y % parts * kMostHeads;
+  job.heads = min(kMostHeads, (job.kv_head + 1) * group - job.first_head);
 
-  float* queries = shared;                            // [heads, k_dim]
-  float* scores = queries + kMostHeads * a.kv.k_dim;  // [heads, kSplitTokens]
-  for (int i = threadIdx.x; i < heads * a.kv.k_dim; i += kThreads) {
-    queries[i] = load(q, token, static_cast<int64_t>(first_head) * a.kv.k_dim + i) * a.scale;
+  const int pitch = padded_dim(max(a.kv.k_dim, a.kv.v_dim));
+  auto* scores = reinterpret_cast<float*>(memory);      // [heads, kSplitTokens]
+  float* queries = scores + kMostHeads * kSplitTokens;  // [heads, pitch], later shares of V
+  const int32_t* table =
+      a.block_table + static_cast<int64_t>(a.token_sequence[job.token]) * a.max_blocks;
+  for (int i = job.from + threadIdx.x; i < job.to; i += kThreads) {
+    blocks[i] = table[(job.split * kSplitTokens + i) / a.kv.block_size];
+  }
+  for (int at = threadIdx.x; at < job.heads * pitch; at += kThreads) {
+    const int h = at / pitch;
+    const int d = at % pitch;
+    const int64_t column = static_cast<int64_t>(job.first_head + h) * a.kv.k_dim + d;
+    queries[at] = d < a.kv.k_dim ? load(q, job.token, column) * a.scale : 0.f;
   }
   __syncthreads();
-
-  for (int p = begin + threadIdx.x; p < end; p += kThreads) {
-    const T* key = k_at<T>(a.kv, table[p / a.kv.block_size], kv_head, p % a.kv.block_size);
-    float dot[kMostHeads] = {};
-    if (sizeof(T) == 2 && a.kv.k_dim % 8 == 0) {
-      for (int d = 0; d < a.kv.k_dim; d += 8) {
-        const uint4 eight = *reinterpret_cast<const uint4*>(key + d);
-        const auto* pairs = reinterpret_cast<const __half2*>(&eight);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float2 kf = __half22float2(pairs[i]);
-#pragma unroll
-          for (int h = 0; h < kMostHeads; ++h) {
-            if (h >= heads) break;
-            const float* qh = queries + h * a.kv.k_dim + d + 2 * i;
-            dot[h] = fmaf(kf.x, qh[0], dot[h]);
-            dot[h] = fmaf(kf.y, qh[1], dot[h]);
-          }
-        }
-      }
-    } else {
-      for (int d = 0; d < a.kv.k_dim; ++d) {
-        const float kf = kv_float(key[d]);
-#pragma unroll
-        for (int h = 0; h < kMostHeads; ++h) {
-          if (h < heads) dot[h] = fmaf(kf, queries[h * a.kv.k_dim + d], dot[h]);
-        }
-      }
-    }
-#pragma unroll
-    for (int h = 0; h < kMostHeads; ++h) {
-      if (h >= heads) break;
-      const float s = a.soft_cap > 0 ? a.soft_cap * tanhf(dot[h] / a.soft_cap) : dot[h];
-      scores[h * kSplitTokens + p - split * kSplitTokens] = s;
-    }
-  }
+  score<T>(a, job, blocks, queries, pitch, scores);
   __syncthreads();
 
   // Splits but the first of a sequence's window begin at a border, so that sums always run over the
   // same tokens in the same order.
-  const int from = begin - split * kSplitTokens;
-  const int to = end - split * kSplitTokens;
-  __shared__ Partial totals[kMostHeads];
-  for (int h = threadIdx.x / kWarp; h < heads; h += kThreads / kWarp) {
+  const int lane = threadIdx.x % kWarp;
+  for (int h = threadIdx.x / kWarp; h < job.heads; h += kThreads / kWarp) {
     float* row = scores + h * kSplitTokens;
-    const int lane = threadIdx.x % kWarp;
     float most = -INFINITY;
-    for (int i = from + lane; i < to; i += kWarp) most = fmaxf(most, row[i]);
+    for (int i = lane; i < job.to; i += kWarp) most = fmaxf(most, i < job.from ? most : row[i]);
     most = warp_max(most);
     float sum = 0;
-    for (int i = lane; i < to; i += kWarp) {
-      if (i < from) continue;
+    for (int i = lane; i < job.to; i += kWarp) {
+      if (i < job.from) continue;
       row[i] = __expf(row[i] - most);
       sum += row[i];
     }
@@ -108,38 +196,30 @@ __global__ void __launch_bounds__(kThreads)
     if (lane == 0) totals[h] = {most, sum};
   }
   __syncthreads();
+  add_values<T>(a, job, blocks, scores, pitch, queries);
 
-  const bool only = first_seen(a, position) / kSplitTokens == position / kSplitTokens;
-  for (int d = threadIdx.x; d < a.kv.v_dim; d += kThreads) {
-    float sums[kMostHeads] = {};
-    for (int i = from; i < to; ++i) {
-      const int p = split * kSplitTokens + i;
-      const float vf =
-          kv_float(v_at<T>(a.kv, table[p / a.kv.block_size], kv_head, p % a.kv.block_size)[d]);
-#pragma unroll
-      for (int h = 0; h < kMostHeads; ++h) {
-        if (h < heads) sums[h] = fmaf(scores[h * kSplitTokens + i], vf, sums[h]);
-      }
+  const bool only = first_seen(a, job.position) / kSplitTokens == job.position / kSplitTokens;
+  for (int at = threadIdx.x; at < job.heads * a.kv.v_dim; at += kThreads) {
+    const int h = at / a.kv.v_dim;
+    const int d = at % a.kv.v_dim;
+    const int head = job.first_head + h;
+    const float sum = queries[h * pitch + d];
+    if (only) {
+      store(y, job.token, static_cast<int64_t>(head) * a.kv.v_dim + d, sum / totals[h].sum);
+      continue;
     }
-#pragma unroll
-    for (int h = 0; h < kMostHeads; ++h) {
-      if (h >= heads) break;
-      const int head = first_head + h;
-      if (only) {
-        store(y, token, static_cast<int64_t>(head) * a.kv.v_dim + d, sums[h] / totals[h].sum);
-      } else {
-        float* out = partial_at(a, partial, token, head, split, splits);
-        out[2 + d] = sums[h];
-        if (d == 0) {
-          out[0] = totals[h].max;
-          out[1] = totals[h].sum;
-        }
-      }
+    float* out = partial_at(a, partial, job.token, head, job.split, splits);
+    out[2 + d] = sum;
+    if (d == 0) {
+      out[0] = totals[h].max;
+      out[1] = totals[h].sum;
     }
   }
 }
 
 __global__ void join_kernel(AttentionArgs a, Rows y, float* partial, int splits) {
+  let_next_begin();
+  wait_for_previous();
   const int64_t token = blockIdx.x;
   const int head = blockIdx.y;
   const int position = a.positions[token];
@@ -167,13 +247,18 @@ int splits_of(const AttentionArgs& a) {
   const int tokens = a.max_blocks * a.kv.block_size;
   return (tokens + kSplitTokens - 1) / kSplitTokens;
 }
+int64_t token_bytes(const AttentionArgs& a) {
+  return a.heads * splits_of(a) * (a.kv.v_dim + 2) * static_cast<int64_t>(sizeof(float));
+}
+int64_t tokens_at_a_time(const AttentionArgs& a) {
+  constexpr int64_t kMost = 65535;  // of a grid's third dimension
+  return std::clamp<int64_t>(kScratchBytes / token_bytes(a), 1, kMost);
+}
 
 }  // namespace
 
 int64_t split_bytes(const AttentionArgs& a, int64_t tokens) {
-  const int splits = splits_of(a);
-  if (splits <= 1) return 0;
-  return tokens * a.heads * splits * (a.kv.v_dim + 2) * static_cast<int64_t>(sizeof(float));
+  return splits_of(a) <= 1 ? 0 : std::min(tokens, tokens_at_a_time(a)) * token_bytes(a);
 }
 
 void attention_by_token(const AttentionArgs& a, const Rows& q, const Rows& y, void* partial,
@@ -182,17 +267,20 @@ void attention_by_token(const AttentionArgs& a, const Rows& q, const Rows& y, vo
   const int splits = splits_of(a);
   const int group = a.heads / a.kv.kv_heads;
   const int parts = (group + kMostHeads - 1) / kMostHeads;
-  const size_t shared = sizeof(float) * kMostHeads * static_cast<size_t>(a.kv.k_dim + kSplitTokens);
+  const int pitch = padded_dim(std::max(a.kv.k_dim, a.kv.v_dim));
+  const int groups = std::min(kMostGroups, kThreads / ((a.kv.v_dim + 7) / 8));
+  const size_t shared =
+      sizeof(float) * kMostHeads * static_cast<size_t>(kSplitTokens + groups * pitch);
   auto* sums = static_cast<float*>(partial);
-  constexpr int64_t kMost = 65535;  // of a grid's third dimension
-  for (int64_t begin = 0; begin < q.rows; begin += kMost) {
+  const int64_t turn = tokens_at_a_time(a);
+  for (int64_t begin = 0; begin < q.rows; begin += turn) {
     AttentionArgs part = a;
     part.positions += begin;
     part.token_sequence += begin;
     const auto from = [&](const Rows& x) {
       Rows r = x;
       r.data = static_cast<char*>(x.data) + begin * x.stride * (x.is_half ? 2 : 4);
-      r.rows = std::min(kMost, x.rows - begin);
+      r.rows = std::min(turn, x.rows - begin);
       return r;
     };
     const Rows qs = from(q);
@@ -200,12 +288,13 @@ void attention_by_token(const AttentionArgs& a, const Rows& q, const Rows& y, vo
     const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(a.kv.kv_heads * parts),
                     static_cast<unsigned>(qs.rows));
     const auto run = [&](auto kernel) {
-      kernel<<<grid, kThreads, shared, stream>>>(part, qs, ys, sums, splits);
+      launch_behind(kernel, grid, kThreads, shared, stream, part, qs, ys, sums, splits);
     };
     a.kv.is_half ? run(split_kernel<__half>) : run(split_kernel<float>);
     if (splits <= 1) continue;
     const dim3 rows(static_cast<unsigned>(qs.rows), static_cast<unsigned>(a.heads));
-    join_kernel<<<rows, a.kv.v_dim <= 64 ? 64 : 128, 0, stream>>>(part, ys, sums, splits);
+    launch_behind(join_kernel, rows, a.kv.v_dim <= 64 ? 64 : 128, 0, stream, part, ys, sums,
+                  splits);
   }
 }
 

@@ -5,14 +5,7 @@
 
 namespace tinyvllm::ops::cuda {
 
-// x in shared memory: halves, zero after the last column. Beside quantized rows, of which a lane
-// takes 32 columns at a time, 8 halves of nothing follow each 32, so that lanes do not meet in a
-// bank.
-template <Form kForm>
-__device__ constexpr int64_t staged_at(int64_t column) {
-  return kForm == Form::kHalf ? column : column + column / kSpan * 8;
-}
-
+// Columns of x in shared memory.
 inline int64_t staged_columns(int64_t stride, Form form) {
   return form == Form::kHalf ? stride : stride + stride / 4;
 }
