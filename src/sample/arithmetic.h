@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/sampling_params.h"
+#include "sample/share.h"
 #include "sample/weight.h"
 
 namespace tinyvllm {
@@ -22,12 +23,6 @@ inline float octave_scale(double temperature) {
 // min_p, in octaves under the likeliest token.
 inline float floor_octaves(double min_p) {
   return min_p > 0 ? std::max(kFloorOctaves, static_cast<float>(std::log2(min_p))) : kFloorOctaves;
-}
-
-// The least weight that is at least `share` of the total, and never none.
-inline uint64_t share_of(double share, uint64_t total) {
-  return std::max<uint64_t>(1,
-                            static_cast<uint64_t>(std::ceil(share * static_cast<double>(total))));
 }
 
 // typical_p ranks tokens by how far their surprise (in octaves) is from the mean, which is summed

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "sample/share.h"
+
 namespace tinyvllm {
 
 using PhiloxCounter = std::array<uint32_t, 4>;
@@ -40,8 +42,7 @@ inline uint64_t random_bits(const RandomKey& key, Draw draw) {
 
 // Uniform in [0, total).
 inline uint64_t random_below(const RandomKey& key, Draw draw, uint64_t total) {
-  using Wide = unsigned __int128;
-  return static_cast<uint64_t>(static_cast<Wide>(random_bits(key, draw)) * total >> 64);
+  return part_of(random_bits(key, draw), total);
 }
 
 // Uniform in [0, 1).

@@ -55,9 +55,8 @@ TINYVLLM_INLINE U32x8 weights_of(F32x8 logits, const Octaves& o) {
   const F32x8 f = octaves - (shifted - splat(kRoundToInt));
   const F32x8 f2 = f * f;
   const F32x8 p =
-      ((splat(kExp2[4]) * f + splat(kExp2[3])) * f2 + (splat(kExp2[2]) * f + splat(kExp2[1]))) *
-          f2 +
-      (splat(kExp2[0]) * f + splat(1.0f));
+      ((splat(kExp2C5) * f + splat(kExp2C4)) * f2 + (splat(kExp2C3) * f + splat(kExp2C2))) * f2 +
+      (splat(kExp2C1) * f + splat(1.0f));
   const U32x8 exponent = ((U32x8)shifted + 30) << 23;
   const F32x8 scaled = (F32x8)((U32x8)p + exponent) + splat(0.5f);
   // Lanes under the floor hold anything at all; only the mask makes them nothing.
