@@ -1,0 +1,142 @@
+// The card chooses the CPU's tokens, with the CPU's logprobs to the bit.
+#include <gtest/gtest.h>
+
+#include "device/cuda/cuda_device.h"
+#include "sample/block/pack.h"
+#include "sample/cuda/sample_rows.h"
+#include "tests/sample/batch.h"
+
+namespace tinyvllm {
+namespace {
+
+using block_sampler::DeviceRow;
+using block_sampler::PackedRows;
+using block_sampler::Scores;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+class CudaSampler : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = CudaDevice::create({});
+    if (!device.ok()) GTEST_SKIP() << device.message();
+    device_ = std::move(device.value());
+  }
+
+  std::vector<SampleOutput> sample_on_card(const SampleBatch& batch) {
+    const size_t count = batch.rows.size();
+    const size_t row_bytes = static_cast<size_t>(batch.stride) * sizeof(float);
+    const Buffer logits =
+        device_->allocate(static_cast<size_t>(batch.logit_rows) * row_bytes, "logits").value();
+    const Buffer scratch =
+        device_
+            ->allocate(block_sampler::scratch_bytes(static_cast<int64_t>(count), batch.width),
+                       "scratch")
+            .value();
+    const Buffer tokens = device_->allocate(count * sizeof(int32_t), "tokens").value();
+    const Buffer scores = device_->allocate(count * sizeof(Scores), "scores").value();
+    EXPECT_TRUE(device_->upload(logits.data(), batch.logits.data(), logits.bytes()).ok());
+    // What is left over from earlier steps must not matter.
+    const std::vector<char> garbage(scratch.bytes(), '\xA5');
+    EXPECT_TRUE(device_->upload(scratch.data(), garbage.data(), garbage.size()).ok());
+
+    const AheadOfTokens ahead = ahead_of_tokens(batch);
+    const size_t previous_bytes = ahead.previous.size() * sizeof(int32_t);
+    const Buffer previous = device_->allocate(previous_bytes, "tokens").value();
+    EXPECT_TRUE(device_->upload(previous.data(), ahead.previous.data(), previous_bytes).ok());
+    packed_.pack(ahead.rows, batch.width, ahead.in_flight);
+    const auto* rows = static_cast<const DeviceRow*>(
+        device_->stage(StageSlot::kSampling, packed_.data(), packed_.bytes()));
+    cuda_sampler::sample_rows(
+        *device_, static_cast<const float*>(logits.data()), batch.stride, batch.width, rows,
+        static_cast<int64_t>(count), static_cast<const int32_t*>(previous.data()), scratch.data(),
+        static_cast<int32_t*>(tokens.data()),
+        packed_.wants_scores() ? static_cast<Scores*>(scores.data()) : nullptr);
+    std::vector<int32_t> chosen(count);
+    std::vector<Scores> scored(count);
+    Status done = device_->download(chosen.data(), tokens.data(), tokens.bytes());
+    EXPECT_TRUE(done.ok()) << done.message();
+    done = device_->download(scored.data(), scores.data(), scores.bytes());
+    EXPECT_TRUE(done.ok()) << done.message();
+    std::vector<SampleOutput> out;
+    for (size_t i = 0; i < count; ++i) out.push_back(unpack(batch.rows[i], chosen[i], &scored[i]));
+    return out;
+  }
+
+  void expect_agreement(uint32_t seed, int vocabulary, size_t rows) {
+    const SampleBatch batch = random_batch(seed, vocabulary, rows);
+    expect_same(batch, sample_on_card(batch));
+  }
+
+  std::unique_ptr<CudaDevice> device_;
+  PackedRows packed_;
+};
+
+TEST_F(CudaSampler, SmallVocabularies) {
+  for (const int vocabulary : {1, 2, 3, 7, 31, 32, 33, 100, 255, 257}) {
+    expect_agreement(static_cast<uint32_t>(vocabulary), vocabulary, 500);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(CudaSampler, VocabulariesAroundTheBlocksSizes) {
+  for (const int vocabulary : {1023, 1024, 1025, 2047, 2048, 2049, 8191, 8192, 8193, 20011}) {
+    expect_agreement(static_cast<uint32_t>(vocabulary), vocabulary, 256);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(CudaSampler, LargeVocabularies) {
+  for (const int vocabulary : {32000, 128256, 151936, 262144}) {
+    expect_agreement(static_cast<uint32_t>(vocabulary), vocabulary, 64);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_F(CudaSampler, TheLargestBatch) { expect_agreement(9, 50257, 256); }
+
+TEST_F(CudaSampler, RowsThatAreNotNumbersAndRowsWithNothingAllowed) {
+  constexpr int kWidth = 5000;
+  SampleBatch batch = random_batch(3, kWidth, 60);
+  for (int64_t i = 0; i < batch.logit_rows; ++i) {
+    float* row = batch.logits.data() + i * batch.stride;
+    std::fill_n(row, kWidth, i % 5 == 0 ? -kInf : 1.0f);
+    if (i % 5 == 1) row[i * 97 % kWidth] = NAN;
+    if (i % 5 == 2) row[i * 97 % kWidth] = kInf;
+    if (i % 5 == 3) row[i * 97 % kWidth] = -kInf;
+  }
+  for (size_t i = 0; i < batch.rows.size(); ++i) {
+    if (i % 3 == 0) batch.params[i].allowed_token_ids = {7};
+    if (i % 6 == 0) batch.params[i].bad_words_token_ids = {{7}};
+  }
+  expect_same(batch, sample_on_card(batch));
+}
+
+// Many small differences in one long answer would show here as one.
+TEST_F(CudaSampler, ALongAnswerIsTheSame) {
+  constexpr int kWidth = 3000;
+  SampleBatch batch = random_batch(4, kWidth, 1);
+  for (int i = 0; i < kWidth; ++i) {
+    batch.logits[static_cast<size_t>(i)] = static_cast<float>(i * 7919 % 1009) * 0.01f;
+  }
+  SamplingParams params;
+  params.seed = 77;
+  params.top_p = 0.95;
+  params.top_k = 400;
+  params.repetition_penalty = 1.1;
+  params.frequency_penalty = 0.3;
+  batch.params[0] = params;
+  for (int step = 0; step < 200; ++step) {
+    SampleRow& row = batch.rows[0];
+    row.history = batch.histories[0];
+    row.position = static_cast<uint32_t>(row.history.size());
+    row.prompt_tokens = 0;
+    const std::vector<SampleOutput> found = sample_on_card(batch);
+    expect_same(batch, found);
+    ASSERT_FALSE(HasFailure()) << "step " << step;
+    batch.histories[0].push_back(found[0].token);
+  }
+}
+
+}  // namespace
+}  // namespace tinyvllm
