@@ -77,8 +77,7 @@ size_t ModelRunner::measure_activations(const RunnerConfig& config) {
   const Tensor logits = ctx.tensor(largest.sizes.num_logits, model_.info().vocab_size, DType::kF32);
   model_.forward(ctx, largest, {logits});
   const std::vector<SampleRow> rows(static_cast<size_t>(largest.sizes.num_sequences));
-  std::vector<SampleOutput> chosen(rows.size());
-  sample(ctx, logits, rows, chosen);
+  sampler_->submit(ctx, logits, rows);
   return measuring.peak();
 }
 

@@ -4,6 +4,7 @@
 
 #include "ops/op_scope.h"
 #include "sample/arithmetic.h"
+#include "sample/block/pack.h"
 #include "sample/cpu/kernel_table.h"
 #include "sample/cpu/sample_row.h"
 #include "sample/cuda/tokens.h"
@@ -115,17 +116,52 @@ Result<std::unique_ptr<Sampler>> Sampler::create(Device& device, int max_rows) {
   std::unique_ptr<Sampler> sampler(new Sampler());
   if (device.kind() == DeviceKind::kCuda) {
     TRY_ASSIGN(sampler->tokens_, cuda_sampler::Tokens::create(device, max_rows));
+    sampler->packed_ = std::make_unique<block_sampler::PackedRows>();
   }
   return sampler;
 }
 
+// A row whose choice depends on the tokens before it needs them on the host for its next one, so
+// such a step is waited for.
 void Sampler::submit(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows) {
+  const ArenaScope scope(ctx.arena);
+  if (ctx.dry_run) {
+    if (on_card(ctx)) {
+      ctx.arena.take(block_sampler::scratch_bytes(static_cast<int64_t>(rows.size()), logits.cols));
+    } else {
+      std::vector<SampleOutput> outputs(rows.size());
+      sample(ctx, logits, rows, outputs);
+    }
+    return;
+  }
   Step& step = steps_.emplace_back();
   step.outputs.resize(rows.size());
-  step.pending =
-      on_card(ctx) && !rows.empty() && std::all_of(rows.begin(), rows.end(), is_plain_greedy);
+  const auto supported = [&](const SampleRow& row) {
+    return block_sampler::supports(*row.params, logits.cols);
+  };
+  step.pending = on_card(ctx) && !rows.empty() && std::all_of(rows.begin(), rows.end(), supported);
   if (!step.pending) {
     sample(ctx, logits, rows, step.outputs);
+    return;
+  }
+  for (const SampleRow& row : rows) step.logprobs.push_back(row.params->logprobs);
+  submit_to_card(ctx, logits, rows);
+  const auto looks_back = [](const SampleRow& row) { return needs_history(*row.params); };
+  if (std::none_of(rows.begin(), rows.end(), looks_back)) return;
+  for (Step& earlier : steps_) {  // tokens come back in order, this step's last
+    if (earlier.pending) earlier.failure = receive(earlier);
+  }
+}
+
+void Sampler::submit_to_card(ExecContext& ctx, const Tensor& logits,
+                             std::span<const SampleRow> rows) {
+  const auto count = static_cast<int64_t>(rows.size());
+  if (!std::all_of(rows.begin(), rows.end(), is_plain_greedy)) {
+    packed_->pack(rows, logits.cols);
+    const void* staged = ctx.device.stage(StageSlot::kSampling, packed_->data(), packed_->bytes());
+    void* scratch = ctx.arena.take(block_sampler::scratch_bytes(count, logits.cols));
+    tokens_->sample(logits, static_cast<const block_sampler::DeviceRow*>(staged), count, scratch,
+                    packed_->wants_scores());
     return;
   }
   // A decode step's rows are its logits' rows; otherwise the card is told which.
@@ -139,7 +175,23 @@ void Sampler::submit(ExecContext& ctx, const Tensor& logits, std::span<const Sam
   if (!in_order) {
     which = ctx.device.stage(StageSlot::kSampling, wanted.data(), wanted.size() * sizeof(int32_t));
   }
-  tokens_->choose(logits, static_cast<const int32_t*>(which), static_cast<int64_t>(rows.size()));
+  tokens_->choose_largest(logits, static_cast<const int32_t*>(which), count);
+}
+
+Status Sampler::receive(Step& step) {
+  step.pending = false;
+  std::vector<int32_t> tokens(step.outputs.size());
+  const block_sampler::Scores* scores = nullptr;
+  TRY(tokens_->collect(tokens, &scores));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    SamplingParams wanted;
+    wanted.logprobs = step.logprobs[i];
+    SampleRow row;
+    row.params = &wanted;
+    step.outputs[i] =
+        block_sampler::unpack(row, tokens[i], scores == nullptr ? nullptr : scores + i);
+  }
+  return Status();
 }
 
 const std::vector<SampleOutput>* Sampler::newest() const {
@@ -154,10 +206,8 @@ Result<std::vector<SampleOutput>> Sampler::collect() {
   CHECK(!steps_.empty()) << "no step was submitted";
   Step step = std::move(steps_.front());
   steps_.pop_front();
-  if (!step.pending) return std::move(step.outputs);
-  std::vector<int32_t> tokens(step.outputs.size());
-  TRY(tokens_->collect(tokens));
-  for (size_t i = 0; i < tokens.size(); ++i) step.outputs[i].token = tokens[i];
+  if (step.pending) step.failure = receive(step);
+  TRY(step.failure);
   return std::move(step.outputs);
 }
 

@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -65,6 +66,9 @@ void sample(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> r
 namespace cuda_sampler {
 class Tokens;
 }
+namespace block_sampler {
+class PackedRows;
+}
 
 // The tokens of one step after another, on a device that may still be choosing when `submit`
 // returns.
@@ -73,6 +77,7 @@ class Sampler {
   static Result<std::unique_ptr<Sampler>> create(Device& device, int max_rows);
   ~Sampler();
 
+  // A dry run takes the scratch memory that so many rows may need.
   void submit(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows);
   // What the newest step chose, if that is known without waiting.
   const std::vector<SampleOutput>* newest() const;
@@ -84,12 +89,17 @@ class Sampler {
  private:
   struct Step {
     std::vector<SampleOutput> outputs;
-    bool pending = false;  // the card's tokens are still to come
+    std::vector<std::optional<int>> logprobs;  // that rows want, while the card's are to come
+    bool pending = false;                      // the card's tokens are still to come
+    Status failure;
   };
   Sampler();
+  void submit_to_card(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows);
+  Status receive(Step& step);
 
   std::deque<Step> steps_;
   std::unique_ptr<cuda_sampler::Tokens> tokens_;  // of a card
+  std::unique_ptr<block_sampler::PackedRows> packed_;
 };
 
 // A row whose token is known already: a prompt's.

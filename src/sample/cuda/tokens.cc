@@ -6,17 +6,21 @@
 #include "base/check.h"
 #include "device/cuda/cuda_device.h"
 #include "sample/cuda/greedy_kernel.h"
+#include "sample/cuda/sample_rows.h"
 
 namespace tinyvllm::cuda_sampler {
 
 struct Tokens::Impl {
   struct Copy {
-    int32_t* pinned = nullptr;  // [max_rows]
+    int32_t* tokens = nullptr;                // [max_rows], pinned
+    block_sampler::Scores* scores = nullptr;  // [max_rows], pinned
+    bool with_scores = false;
     cudaEvent_t done = nullptr;
   };
   CudaDevice* device = nullptr;
   int max_rows = 0;
   Buffer tokens;   // [max_rows]
+  Buffer scores;   // [max_rows]
   Copy copies[2];  // take turns
   uint64_t chosen = 0;
   uint64_t collected = 0;
@@ -25,8 +29,28 @@ struct Tokens::Impl {
     for (Copy& copy : copies) {
       if (copy.done != nullptr) cudaEventSynchronize(copy.done);
       if (copy.done != nullptr) cudaEventDestroy(copy.done);
-      if (copy.pinned != nullptr) cudaFreeHost(copy.pinned);
+      if (copy.tokens != nullptr) cudaFreeHost(copy.tokens);
+      if (copy.scores != nullptr) cudaFreeHost(copy.scores);
     }
+  }
+
+  int32_t* on_device() const { return static_cast<int32_t*>(tokens.data()); }
+  Copy& begin(int64_t count) {
+    CHECK(count <= max_rows) << count << " rows, room for " << max_rows;
+    CHECK(chosen - collected < 2) << "a third choice before the first was collected";
+    return copies[chosen++ % 2];
+  }
+  void send(Copy& copy, int64_t count, bool with_scores) {
+    const auto n = static_cast<size_t>(count);
+    CUstream_st* stream = device->stream();
+    cudaMemcpyAsync(copy.tokens, tokens.data(), n * sizeof(int32_t), cudaMemcpyDeviceToHost,
+                    stream);
+    if (with_scores) {
+      cudaMemcpyAsync(copy.scores, scores.data(), n * sizeof(block_sampler::Scores),
+                      cudaMemcpyDeviceToHost, stream);
+    }
+    copy.with_scores = with_scores;
+    cudaEventRecord(copy.done, stream);
   }
 };
 
@@ -37,41 +61,48 @@ Result<std::unique_ptr<Tokens>> Tokens::create(Device& device, int max_rows) {
   auto impl = std::make_unique<Impl>();
   impl->device = static_cast<CudaDevice*>(&device);
   impl->max_rows = max_rows;
-  const size_t bytes = static_cast<size_t>(max_rows) * sizeof(int32_t);
-  TRY_ASSIGN(impl->tokens, device.allocate(bytes, "tokens"));
+  const size_t tokens = static_cast<size_t>(max_rows) * sizeof(int32_t);
+  const size_t scores = static_cast<size_t>(max_rows) * sizeof(block_sampler::Scores);
+  TRY_ASSIGN(impl->tokens, device.allocate(tokens, "sampled tokens"));
+  TRY_ASSIGN(impl->scores, device.allocate(scores, "sampled tokens' scores"));
   for (Impl::Copy& copy : impl->copies) {
-    void* pinned = nullptr;
-    if (cudaHostAlloc(&pinned, bytes, cudaHostAllocDefault) != cudaSuccess ||
+    const auto pinned = [](auto** to, size_t bytes) {
+      return cudaHostAlloc(reinterpret_cast<void**>(to), bytes, cudaHostAllocDefault);
+    };
+    if (pinned(&copy.tokens, tokens) != cudaSuccess ||
+        pinned(&copy.scores, scores) != cudaSuccess ||
         cudaEventCreateWithFlags(&copy.done, cudaEventDisableTiming) != cudaSuccess) {
       return error("CUDA has no pinned memory for ", max_rows, " tokens");
     }
-    copy.pinned = static_cast<int32_t*>(pinned);
   }
   return std::unique_ptr<Tokens>(new Tokens(std::move(impl)));
 }
 
-void Tokens::choose(const Tensor& logits, const int32_t* rows, int64_t count) {
-  CHECK(count <= impl_->max_rows) << count << " rows, room for " << impl_->max_rows;
-  CHECK(impl_->chosen - impl_->collected < 2) << "a third choice before the first was collected";
-  Impl::Copy& copy = impl_->copies[impl_->chosen++ % 2];
-  auto* tokens = static_cast<int32_t*>(impl_->tokens.data());
-  CUstream_st* stream = impl_->device->stream();
-  launch_greedy(logits.f32(), logits.stride, logits.cols, rows, count, tokens, stream);
-  cudaMemcpyAsync(copy.pinned, tokens, static_cast<size_t>(count) * sizeof(int32_t),
-                  cudaMemcpyDeviceToHost, stream);
-  cudaEventRecord(copy.done, stream);
+void Tokens::choose_largest(const Tensor& logits, const int32_t* rows, int64_t count) {
+  Impl::Copy& copy = impl_->begin(count);
+  launch_greedy(logits.f32(), logits.stride, logits.cols, rows, count, impl_->on_device(),
+                impl_->device->stream());
+  impl_->send(copy, count, false);
 }
 
-const int32_t* Tokens::on_device() const {
-  return static_cast<const int32_t*>(impl_->tokens.data());
+void Tokens::sample(const Tensor& logits, const block_sampler::DeviceRow* rows, int64_t count,
+                    void* scratch, bool wants_scores) {
+  Impl::Copy& copy = impl_->begin(count);
+  auto* scores = static_cast<block_sampler::Scores*>(impl_->scores.data());
+  sample_rows(*impl_->device, logits.f32(), logits.stride, logits.cols, rows, count, nullptr,
+              scratch, impl_->on_device(), wants_scores ? scores : nullptr);
+  impl_->send(copy, count, wants_scores);
 }
 
-Status Tokens::collect(std::span<int32_t> tokens) {
+const int32_t* Tokens::on_device() const { return impl_->on_device(); }
+
+Status Tokens::collect(std::span<int32_t> tokens, const block_sampler::Scores** scores) {
   const Impl::Copy& copy = impl_->copies[impl_->collected++ % 2];
   cudaError_t status = cudaEventSynchronize(copy.done);
   if (status == cudaSuccess) status = cudaGetLastError();
   if (status != cudaSuccess) return error("the card failed: ", cudaGetErrorString(status));
-  std::memcpy(tokens.data(), copy.pinned, tokens.size_bytes());
+  std::memcpy(tokens.data(), copy.tokens, tokens.size_bytes());
+  *scores = copy.with_scores ? copy.scores : nullptr;
   return Status();
 }
 

@@ -1,6 +1,5 @@
-// Tokens that a card chooses: the largest logit of each row, found where the logits are. They stay
-// on the card for the next step to read and travel to the host behind the work that follows.
-// Without CUDA: no_cuda/.
+// Tokens that a card chooses, where the logits are. They stay on the card for the next step to read
+// and travel to the host behind the work that follows. Without CUDA: no_cuda/.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include "base/result.h"
 #include "base/tensor.h"
 #include "device/device.h"
+#include "sample/block/device_row.h"
 
 namespace tinyvllm::cuda_sampler {
 
@@ -18,12 +18,18 @@ class Tokens {
   static Result<std::unique_ptr<Tokens>> create(Device& device, int max_rows);
   ~Tokens();
 
-  // Enqueues: tokens[i] = the lowest id of the largest of row rows[i] (null: row i), or kNotNumbers
-  // if the row has a NaN or no finite maximum. At most two choices are under way at a time.
-  void choose(const Tensor& logits, const int32_t* rows, int64_t count);
+  // Enqueue a choice; at most two are under way at a time.
+  // tokens[i] = the lowest id of the largest of row rows[i] (null: row i), or kNotNumbers
+  // if the row has a NaN or no finite maximum
+  void choose_largest(const Tensor& logits, const int32_t* rows, int64_t count);
+  // tokens[i] = what rows[i] chooses (sample_rows.h)
+  void sample(const Tensor& logits, const block_sampler::DeviceRow* rows, int64_t count,
+              void* scratch, bool wants_scores);
+
   const int32_t* on_device() const;  // [max_rows], of the newest choice
-  // Waits for the oldest choice not collected yet.
-  Status collect(std::span<int32_t> tokens);
+  // Waits for the oldest choice not collected yet. `scores` are good until the next choice but one;
+  // null where none were wanted.
+  Status collect(std::span<int32_t> tokens, const block_sampler::Scores** scores);
 
  private:
   struct Impl;

@@ -9,8 +9,11 @@ Tokens::~Tokens() = default;
 Result<std::unique_ptr<Tokens>> Tokens::create(Device&, int) {
   return error("this build has no CUDA");
 }
-void Tokens::choose(const Tensor&, const int32_t*, int64_t) {}
+void Tokens::choose_largest(const Tensor&, const int32_t*, int64_t) {}
+void Tokens::sample(const Tensor&, const block_sampler::DeviceRow*, int64_t, void*, bool) {}
 const int32_t* Tokens::on_device() const { return nullptr; }
-Status Tokens::collect(std::span<int32_t>) { return error("this build has no CUDA"); }
+Status Tokens::collect(std::span<int32_t>, const block_sampler::Scores**) {
+  return error("this build has no CUDA");
+}
 
 }  // namespace tinyvllm::cuda_sampler
