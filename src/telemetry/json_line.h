@@ -1,10 +1,12 @@
-// JSON at the speed of a trace: appends to a string and neither checks nor copies. Names are plain
-// literals; text from outside goes through JsonWriter first.
+// JSON at the speed of a trace: appends to a string and neither checks nor copies. Small pieces are
+// gathered in a buffer of its own, because there are twenty to a line. Names are plain literals;
+// text from outside goes through JsonWriter first.
 #pragma once
 
 #include <charconv>
 #include <cmath>
 #include <concepts>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -15,15 +17,18 @@ namespace tinyvllm {
 class JsonLine {
  public:
   explicit JsonLine(std::string& out) : out_(out) {}
+  ~JsonLine() { flush(); }
+  JsonLine(const JsonLine&) = delete;
+  JsonLine& operator=(const JsonLine&) = delete;
 
   JsonLine& open(std::string_view name = {}) {
     key(name);
-    out_ += '{';
+    text("{");
     comma_ = false;
     return *this;
   }
   JsonLine& close() {
-    out_ += '}';
+    text("}");
     comma_ = true;
     return *this;
   }
@@ -33,57 +38,69 @@ class JsonLine {
     put(value);
     return *this;
   }
-  // "name":[put(values[0]), …]
-  template <class List, class Put>
-  JsonLine& list(std::string_view name, const List& values, Put&& put_one) {
+  // "name":[put_one(values[0]), …]
+  template <class List, class PutOne>
+  JsonLine& list(std::string_view name, const List& values, PutOne&& put_one) {
     key(name);
-    out_ += '[';
-    bool first = true;
+    const char* before = "[";
     for (const auto& value : values) {
-      if (!first) out_ += ',';
-      first = false;
+      text(before);
       put(put_one(value));
+      before = ",";
     }
-    out_ += ']';
+    text(values.empty() ? "[]" : "]");
     return *this;
   }
   JsonLine& raw(std::string_view name, std::string_view json) {
     key(name);
-    out_ += json;
+    text(json);
+    return *this;
+  }
+  // A piece of JSON and a value, as they are: for lines that come by the hundred thousand.
+  JsonLine& text(std::string_view piece) {
+    if (piece.size() > static_cast<size_t>(buffer_ + sizeof buffer_ - end_)) {
+      flush();
+      if (piece.size() > sizeof buffer_) {
+        out_ += piece;
+        return *this;
+      }
+    }
+    std::memcpy(end_, piece.data(), piece.size());
+    end_ += piece.size();
+    return *this;
+  }
+  JsonLine& value(const auto& value) {
+    put(value);
     return *this;
   }
 
  private:
+  void flush() {
+    out_.append(buffer_, end_);
+    end_ = buffer_;
+  }
   void key(std::string_view name) {
-    if (comma_) out_ += ',';
+    if (comma_) text(",");
     comma_ = true;
-    if (name.empty()) return;
-    out_ += '"';
-    out_ += name;
-    out_ += "\":";
+    if (!name.empty()) text("\"").text(name).text("\":");
   }
-  void put(std::string_view text) {
-    out_ += '"';
-    out_ += text;
-    out_ += '"';
-  }
-  void put(const char* text) { put(std::string_view(text)); }
-  void put(bool value) { out_ += value ? "true" : "false"; }
+  void put(std::string_view string) { text("\"").text(string).text("\""); }
+  void put(const char* string) { put(std::string_view(string)); }
+  void put(bool value) { text(value ? "true" : "false"); }
   void put(std::integral auto number) {
-    char digits[24];
-    const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-    out_.append(digits, end);
+    if (buffer_ + sizeof buffer_ - end_ < 24) flush();
+    end_ = std::to_chars(end_, buffer_ + sizeof buffer_, number).ptr;
   }
   // Counts of bytes and operations are whole; ratios need three decimals.
   void put(double number) {
-    if (number == std::floor(number) && std::abs(number) < 9e15) {
-      put(static_cast<int64_t>(number));
-      return;
+    if (std::abs(number) < 9e15) {
+      const auto whole = static_cast<int64_t>(number);
+      if (static_cast<double>(whole) == number) return put(whole);
     }
     char digits[64];
     const auto end =
         std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, 3).ptr;
-    out_.append(digits, end);
+    text({digits, static_cast<size_t>(end - digits)});
   }
   void put(Micros time) {
     put(time.ns / 1000);
@@ -92,11 +109,13 @@ class JsonLine {
     const char decimals[] = {'.', static_cast<char>('0' + rest / 100),
                              static_cast<char>('0' + rest / 10 % 10),
                              static_cast<char>('0' + rest % 10)};
-    out_.append(decimals, sizeof decimals);
+    text({decimals, sizeof decimals});
   }
 
   std::string& out_;
   bool comma_ = false;
+  char* end_ = buffer_;
+  char buffer_[1024];
 };
 
 }  // namespace tinyvllm

@@ -22,14 +22,14 @@ struct OpCall {
   const char* kernel = "";    // that does the work, where it is not the op's own: "linear"
   const char* reason = "";    // why that kernel, where there was a choice
   DType dtype = DType::kF32;  // of the weights or the cache
-  int64_t rows = 0;           // tokens
   bool matmul = false;        // [rows, in] times [in, out]
-  int64_t out = 0;            // columns of the result
-  int64_t in = 0;             // columns of the input, or cached tokens seen
-  double bytes = 0;           // that must be read and written, each once
-  double flops = 0;           // multiplications and additions that must be done
   Phase phase = Phase::kPrefill;
-  int layer = -1;  // -1 outside the layers
+  int layer = -1;    // -1 outside the layers
+  int64_t rows = 0;  // tokens
+  int64_t out = 0;   // columns of the result
+  int64_t in = 0;    // columns of the input, or cached tokens seen
+  double bytes = 0;  // that must be read and written, each once
+  double flops = 0;  // multiplications and additions that must be done
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
 };

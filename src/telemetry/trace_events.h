@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,12 +56,13 @@ struct PartCompleted {
 };
 
 // GpuKernelDispatched and two InternalKernelCompleted: a loop that an op had the threads run.
-struct LoopCompleted {
+struct Loop {
   OpCall call;  // the op's
   uint64_t step = 0;
   const char* backend = "";
   LoopTimes times;
 };
+using LoopCompleted = std::unique_ptr<Loop>;  // large and rare: other records stay small
 
 struct StepPlanned {
   static constexpr const char* kType = "StepPlan";

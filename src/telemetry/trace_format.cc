@@ -46,50 +46,59 @@ int64_t mean(const LoopTimes& times, int64_t ThreadTime::*part) {
   return sum / std::max<int64_t>(1, static_cast<int64_t>(times.threads.size()));
 }
 
-void put_op(JsonLine& json, const OpCompleted& op, const std::string& kernel) {
-  const OpCall& call = op.call;
-  json.field("op", call.op).field("kernel", kernel);
-  if (call.matmul) {
-    json.field("batch", 1).field("m", call.rows).field("n", call.out).field("k", call.in);
-    json.field("tA", 0).field("tB", 1);
-  } else {
-    json.field("out", call.out).field("in", call.in);
-  }
-  json.field("rows", call.rows).field("dtype", dtype_name(call.dtype));
-  json.field("phase", phase_name(call.phase)).field("layer", call.layer).field("step", op.step);
-  json.field("bytes", call.bytes).field("flops", call.flops).field("threads", op.threads);
+// What never changes from one call of an op to the next.
+std::string line_head(const OpCall& call, const std::string& path, const char* backend) {
+  std::string text;
+  JsonLine(text)
+      .text(",")
+      .field("span_name", call.op)
+      .open("event")
+      .field("type", "GpuOpCompleted")
+      .open("data")
+      .field("op_name", path)
+      .field("backend", backend)
+      .text(",\"duration_us\":");
+  return text;
+}
+std::string line_middle(const OpCall& call, const std::string& kernel) {
+  std::string text;
+  JsonLine(text)
+      .text(",")
+      .open("data")
+      .field("op", call.op)
+      .field("kernel", kernel)
+      .field("dtype", dtype_name(call.dtype))
+      .field("phase", phase_name(call.phase))
+      .field("layer", call.layer);
+  return text;
 }
 
 }  // namespace
+
+void TraceFormat::begin_line(JsonLine& json, const TraceRecord& at) {
+  lines_ += 1;
+  const auto put_span = [&](SpanId span) { span == 0 ? json.text("null") : json.value(span); };
+  json.text("{\"timestamp\":").value(Micros{std::max<int64_t>(0, at.end_ns - start_ns_)});
+  json.text(",\"span_id\":");
+  put_span(at.span);
+  json.text(",\"parent_span_id\":");
+  put_span(at.parent);
+}
 
 // One line: begun here, its data filled by the caller, ended when it goes.
 class TraceFormat::Line {
  public:
   Line(TraceFormat& format, const TraceRecord& at, std::string_view name, std::string_view type,
        std::string& out)
-      : out_(out), json_(out) {
-    format.lines_ += 1;
-    json_.open().field("timestamp", Micros{std::max<int64_t>(0, at.end_ns - format.start_ns_)});
-    put_span("span_id", at.span);
-    put_span("parent_span_id", at.parent);
-    json_.field("span_name", name).open("event").field("type", type).open("data");
+      : json_(out) {
+    format.begin_line(json_, at);
+    json_.text(",\"span_name\":\"").text(name).text("\",\"event\":{\"type\":\"").text(type);
+    json_.text("\",\"data\":{");
   }
-  ~Line() {
-    json_.close().close().close();
-    out_ += '\n';
-  }
+  ~Line() { json_.text("}}}\n"); }
   JsonLine& data() { return json_; }
 
  private:
-  void put_span(std::string_view name, SpanId span) {
-    if (span == 0) {
-      json_.raw(name, "null");
-    } else {
-      json_.field(name, span);
-    }
-  }
-
-  std::string& out_;
   JsonLine json_;
 };
 
@@ -103,7 +112,11 @@ size_t TraceFormat::OpKeyHash::operator()(const OpKey& key) const {
 
 const TraceFormat::OpNames& TraceFormat::names_of(const OpCall& call, const char* backend) {
   OpNames& names = names_[{call.op, call.kernel, backend, call.dtype, call.phase, call.layer}];
-  if (names.path.empty()) names = {kernel_name(call, backend), path_of(call)};
+  if (!names.path.empty()) return names;
+  names.kernel = kernel_name(call, backend);
+  names.path = path_of(call);
+  names.head = line_head(call, names.path, backend);
+  names.middle = line_middle(call, names.kernel);
   return names;
 }
 
@@ -122,11 +135,20 @@ void TraceFormat::write(const TraceRecord& record, const OpCompleted& op, std::s
   const OpNames& names = names_of(op.call, op.backend);
   const bool is_new = names_.size() > known && chosen_.emplace(names.kernel, op.call.op).second;
   if (is_new || level_ == TraceLevel::kKernel) write_choice(record, op, out);
-  Line line(*this, record, op.call.op, "GpuOpCompleted", out);
-  line.data().field("op_name", names.path).field("backend", op.backend);
-  line.data().field("duration_us", Micros{record.end_ns - record.begin_ns}).open("data");
-  put_op(line.data(), op, names.kernel);
-  line.data().close();
+  const OpCall& call = op.call;
+  JsonLine json(out);
+  begin_line(json, record);
+  json.text(names.head).value(Micros{record.end_ns - record.begin_ns}).text(names.middle);
+  if (call.matmul) {
+    json.text(",\"batch\":1,\"m\":").value(call.rows).text(",\"n\":").value(call.out);
+    json.text(",\"k\":").value(call.in).text(",\"tA\":0,\"tB\":1,\"rows\":").value(call.rows);
+  } else {
+    json.text(",\"out\":").value(call.out).text(",\"in\":").value(call.in);
+    json.text(",\"rows\":").value(call.rows);
+  }
+  json.text(",\"step\":").value(op.step).text(",\"bytes\":").value(call.bytes);
+  json.text(",\"flops\":").value(call.flops).text(",\"threads\":").value(op.threads);
+  json.text("}}}}\n");
 }
 
 void TraceFormat::write(const TraceRecord& record, const DeviceTime& time, std::string& out) {
@@ -138,16 +160,20 @@ void TraceFormat::write(const TraceRecord& record, const DeviceTime& time, std::
 }
 
 void TraceFormat::write(const TraceRecord& record, const PartCompleted& part, std::string& out) {
-  const std::string name = with_layer(part.name, part.layer);
+  std::string& name = part_names_[{part.name, part.layer}];
+  if (name.empty()) name = with_layer(part.name, part.layer);
   Line line(*this, record, name, "InternalKernelCompleted", out);
-  line.data().field("parent_op_name", part.parent).field("internal_kernel_name", name);
-  line.data().field("duration_us", Micros{record.end_ns - record.begin_ns});
-  line.data().field("step", part.step).field("layer", part.layer);
+  line.data().text("\"parent_op_name\":\"").text(part.parent);
+  line.data().text("\",\"internal_kernel_name\":\"").text(name).text("\",\"duration_us\":");
+  line.data().value(Micros{record.end_ns - record.begin_ns}).text(",\"step\":").value(part.step);
+  line.data().text(",\"layer\":").value(part.layer);
 }
 
 // The loop's time is what its threads worked, on average, and what they stood waiting for the last
 // one: drawn one after the other, which is how it went on average.
-void TraceFormat::write(const TraceRecord& record, const LoopCompleted& loop, std::string& out) {
+void TraceFormat::write(const TraceRecord& record, const LoopCompleted& completed,
+                        std::string& out) {
+  const Loop& loop = *completed;
   const LoopTimes& times = loop.times;
   TraceRecord at{record.level, record.begin_ns, record.begin_ns, record.span, record.parent, {}};
   {

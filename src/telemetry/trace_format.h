@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -15,6 +16,8 @@
 #include "telemetry/trace_events.h"
 
 namespace tinyvllm {
+
+class JsonLine;
 
 class TraceFormat {
  public:
@@ -25,6 +28,7 @@ class TraceFormat {
 
  private:
   class Line;
+  void begin_line(JsonLine& json, const TraceRecord& at);
   // An op is called again and again: its names are made once.
   struct OpKey {
     const char* op;
@@ -41,6 +45,10 @@ class TraceFormat {
   struct OpNames {
     std::string kernel;  // "linear_q4_1_avx2"
     std::string path;    // "Generation Loop/block_3/linear_add"
+    // A line's text around its numbers: from the spans to the duration, and from there to the
+    // sizes.
+    std::string head;
+    std::string middle;
   };
   const OpNames& names_of(const OpCall& call, const char* backend);
 
@@ -60,6 +68,7 @@ class TraceFormat {
   const int64_t start_ns_;
   uint64_t lines_ = 0;
   std::unordered_map<OpKey, OpNames, OpKeyHash> names_;
+  std::map<std::pair<const char*, int>, std::string> part_names_;  // with their layer
   std::set<std::pair<std::string, const char*>> chosen_;  // kernels and ops already written
 };
 

@@ -10,9 +10,6 @@
 namespace tinyvllm {
 namespace {
 
-// A decode step of a small model at level kernel notes some 2000 records in 7 ms: this holds a
-// tenth of a second of them.
-constexpr size_t kPlaces = 1 << 15;
 // Between two looks at the rings. Nobody wakes the thread for a record: that would be a system call
 // on the step's path.
 constexpr auto kInterval = std::chrono::milliseconds(10);
@@ -47,7 +44,7 @@ std::optional<TraceLevel> level_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-Tracer::Tracer() : id_(tracers.fetch_add(1) + 1) {}
+Tracer::Tracer(size_t places) : places_(places), id_(tracers.fetch_add(1) + 1) {}
 
 Tracer::~Tracer() {
   if (thread_.joinable()) {
@@ -69,7 +66,7 @@ Tracer::Records& Tracer::own_ring() {
   };
   thread_local Own own;
   if (own.tracer != id_) {
-    own = {id_, std::make_shared<Records>(kPlaces)};
+    own = {id_, std::make_shared<Records>(places_)};
     const std::scoped_lock lock(rings_mutex_);
     rings_.push_back(own.ring);
   }

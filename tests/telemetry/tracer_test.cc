@@ -139,8 +139,8 @@ TEST_F(TraceFiles, AnOpIsThisLine) {
       R"({"timestamp":31.520,"span_id":9,"parent_span_id":8,"span_name":"norm_linear",)"
       R"("event":{"type":"GpuOpCompleted","data":{"op_name":"Generation Loop/block_12/norm_linear",)"
       R"("backend":"cpu-avx2","duration_us":31.020,"data":{"op":"norm_linear",)"
-      R"("kernel":"linear_q4_1_avx2","batch":1,"m":1,"n":960,"k":576,"tA":0,"tB":1,"rows":1,)"
-      R"("dtype":"Q4_1","phase":"decode","layer":12,"step":4,"bytes":345600.500,)"
+      R"("kernel":"linear_q4_1_avx2","dtype":"Q4_1","phase":"decode","layer":12,"batch":1,"m":1,)"
+      R"("n":960,"k":576,"tA":0,"tB":1,"rows":1,"step":4,"bytes":345600.500,)"
       R"("flops":1105920,"threads":2}}}})";
   const std::string choice =
       R"({"timestamp":31.520,"span_id":9,"parent_span_id":8,"span_name":"norm_linear",)"
