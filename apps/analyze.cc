@@ -74,10 +74,13 @@ void add_analyze(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--kernel-filter", flags->options.kernel_filter,
                       "only kernels whose name contains this, in any case");
-  command->add_option("--diff", flags->other, "another log: what changed from FILE to it");
-  command->add_option("--html", flags->html, "write a page that stands alone");
-  command->add_option("--perfetto", flags->perfetto,
-                      "write a trace-event file for the Perfetto UI or chrome://tracing");
+  CLI::Option* diff =
+      command->add_option("--diff", flags->other, "another log: what changed from FILE to it");
+  command->add_option("--html", flags->html, "write a page that stands alone")->excludes(diff);
+  command
+      ->add_option("--perfetto", flags->perfetto,
+                   "write a trace-event file for the Perfetto UI or chrome://tracing")
+      ->excludes(diff);
   command->add_flag("--json", flags->json, "print one JSON object");
   command->footer(
       "Example:\n  tinyvllm run smollm2 \"Why is the sky blue?\" --trace run.jsonl --trace-level "

@@ -11,6 +11,7 @@ void add_bench(CLI::App& app, Action& action) {
   bench->footer(
       "Examples:\n  tinyvllm bench throughput\n  tinyvllm bench all smollm2 --html report.html");
   add_bench_all(*bench, action);
+  add_bench_analyze(*bench, action);
   add_bench_breakdown(*bench, action);
   add_bench_compare(*bench, action);
   add_bench_engine(*bench, action);

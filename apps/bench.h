@@ -6,6 +6,7 @@
 namespace tinyvllm {
 
 void add_bench_all(CLI::App& bench, Action& action);
+void add_bench_analyze(CLI::App& bench, Action& action);
 void add_bench_breakdown(CLI::App& bench, Action& action);
 void add_bench_compare(CLI::App& bench, Action& action);
 void add_bench_engine(CLI::App& bench, Action& action);
