@@ -24,6 +24,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_bench_sample(*bench, action);
   add_bench_scalability(*bench, action);
   add_bench_sched(*bench, action);
+  add_bench_serve(*bench, action);
   add_bench_text(*bench, action);
   add_bench_throughput(*bench, action);
   add_bench_trace(*bench, action);

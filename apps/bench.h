@@ -19,6 +19,7 @@ void add_bench_ops(CLI::App& bench, Action& action);
 void add_bench_sample(CLI::App& bench, Action& action);
 void add_bench_scalability(CLI::App& bench, Action& action);
 void add_bench_sched(CLI::App& bench, Action& action);
+void add_bench_serve(CLI::App& bench, Action& action);
 void add_bench_text(CLI::App& bench, Action& action);
 void add_bench_throughput(CLI::App& bench, Action& action);
 void add_bench_trace(CLI::App& bench, Action& action);
