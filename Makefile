@@ -1,12 +1,12 @@
 # The commands people type. `make help` lists them; CMake does the building.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long bench bench-peer lint format fuzz clean
+.PHONY: help run build test test-long bench bench-peer bench-regress lint format fuzz clean
 
 PROMPT ?= Why is the sky blue?
 SECONDS ?= 60
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 run: build  ## set up, build, fetch a small model, and answer a prompt (PROMPT="...")
 	@tools/get_model smollm2
@@ -29,6 +29,10 @@ bench: build  ## what the parts reach, beside what this machine can do
 bench-peer: build  ## tinyvllm and llama.cpp in turns on the same files (LLAMA_CPP=folder with llama-bench)
 	@tools/get_model smollm2
 	@LLAMA_CPP="$(LLAMA_CPP)" tools/bench_peer --yes
+
+bench-regress: build  ## this tree and the last release (or COMMIT=…) in turns; fails on a confirmed slowdown
+	@tools/get_model smollm2
+	@tools/bench_regress $(COMMIT)
 
 fuzz:  ## fuzz every parser for SECONDS each (default 60)
 	@tools/setup

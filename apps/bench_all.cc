@@ -26,7 +26,7 @@ Status closing_section(BenchSession& session) {
 
 // Memory comes first: the other benches touch more of the KV cache than one request needs.
 void add_bench_all(CLI::App& bench, Action& action) {
-  add_model_bench(bench, action, "all", "All",
+  add_model_bench(bench, action, "all", "Benchmarks",
                   "The five benches of a model: throughput, latency, memory, …",
                   {memory_section, throughput_section, latency_section, scalability_section,
                    breakdown_section, closing_section});

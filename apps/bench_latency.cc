@@ -164,7 +164,7 @@ Status latency_section(BenchSession& session) {
 }
 
 void add_bench_latency(CLI::App& bench, Action& action) {
-  add_model_bench(bench, action, "latency", "Latency",
+  add_model_bench(bench, action, "latency", "Latency Benchmark",
                   "The first token, each further one, the whole answer", {latency_section});
 }
 

@@ -167,8 +167,8 @@ Status memory_section(BenchSession& session) {
 }
 
 void add_bench_memory(CLI::App& bench, Action& action) {
-  add_model_bench(bench, action, "memory", "Memory", "Weights and KV cache, computed and measured",
-                  {memory_section});
+  add_model_bench(bench, action, "memory", "Memory Benchmark",
+                  "Weights and KV cache, computed and measured", {memory_section});
 }
 
 }  // namespace tinyvllm

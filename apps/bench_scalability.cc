@@ -120,7 +120,7 @@ Status scalability_section(BenchSession& session) {
 }
 
 void add_bench_scalability(CLI::App& bench, Action& action) {
-  add_model_bench(bench, action, "scalability", "Scalability",
+  add_model_bench(bench, action, "scalability", "Scalability Benchmark",
                   "More requests at a time, and prompts that begin alike", {scalability_section});
 }
 

@@ -41,13 +41,15 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags) {
   add_output_flags(command, flags.out);
 }
 
-BenchSession::BenchSession(const std::string& bench, const BenchFlags& flags)
-    : bench_(bench), flags_(flags), report_(bench, flags.out) {}
+BenchSession::BenchSession(const std::string& name, const std::string& title,
+                           const BenchFlags& flags)
+    : title_(title), flags_(flags), report_(name, flags.out) {}
 
-Result<std::unique_ptr<BenchSession>> BenchSession::open(const std::string& bench,
+Result<std::unique_ptr<BenchSession>> BenchSession::open(const std::string& name,
+                                                         const std::string& title,
                                                          const BenchFlags& flags) {
   watch_interrupts();
-  std::unique_ptr<BenchSession> session(new BenchSession(bench, flags));
+  std::unique_ptr<BenchSession> session(new BenchSession(name, title, flags));
   TRY(session->load());
   TRY(session->measure_limits());
   session->write_limits();
@@ -65,7 +67,7 @@ Status BenchSession::load() {
   }
   TRY_ASSIGN(const std::string path, resolve_model(name, options));
   model_name_ = options.load_format == "dummy" ? str_cat(name, ", random weights") : name;
-  TRY_ASSIGN(trace_, open_trace(*runtime_, flags_.trace, "bench " + bench_, path));
+  TRY_ASSIGN(trace_, open_trace(*runtime_, flags_.trace, "bench " + report_.run().bench, path));
   options.max_num_seqs = std::max(64, flags_.max_concurrency);
   before_load_ = process_memory();
   report_.say("loading " + name);
@@ -105,8 +107,7 @@ void BenchSession::write_head() {
   const std::string device =
       str_cat(key.cpu, ", ", key.threads, key.threads == 1 ? " thread, " : " threads, ", key.isa);
   const double growth = after_load_.resident - before_load_.resident;
-  report_.add(Heading{
-      bench_ == "All" ? "tinyvllm Benchmarks" : str_cat("tinyvllm ", bench_, " Benchmark"), 1});
+  report_.add(Heading{str_cat("tinyvllm ", title_), 1});
   report_.add(
       Code{str_cat("Device: ", device, "\nMemory before: ", megabytes(before_load_.resident),
                    "\n\nLoading model from ", model_name_, "...\nModel: ", model.hidden, " dim, ",
@@ -239,9 +240,9 @@ std::vector<double> map_samples(const std::vector<Load>& loads,
   return samples;
 }
 
-Status run_sections(const std::string& bench, const BenchFlags& flags,
+Status run_sections(const std::string& name, const std::string& title, const BenchFlags& flags,
                     const std::vector<BenchSection>& sections) {
-  TRY_ASSIGN(const std::unique_ptr<BenchSession> session, BenchSession::open(bench, flags));
+  TRY_ASSIGN(const std::unique_ptr<BenchSession> session, BenchSession::open(name, title, flags));
   for (const BenchSection section : sections) {
     if (interrupted()) break;
     TRY(section(*session));
@@ -259,7 +260,7 @@ void add_model_bench(CLI::App& bench, Action& action, const std::string& name,
                           " smollm2 --html report.html\n  tinyvllm bench ", name,
                           " tinyllama-1.1b --load-format dummy --dtype Q4_0 --output run.json"));
   command->callback(
-      [=, &action] { action = [=] { return run_sections(title, *flags, sections); }; });
+      [=, &action] { action = [=] { return run_sections(name, title, *flags, sections); }; });
 }
 
 }  // namespace tinyvllm

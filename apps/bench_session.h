@@ -35,8 +35,9 @@ void add_bench_flags(CLI::App& command, BenchFlags& flags);
 
 class BenchSession {
  public:
-  // `bench` names it: "Throughput".
-  static Result<std::unique_ptr<BenchSession>> open(const std::string& bench,
+  // A name for machines ("throughput") and a title for people ("Throughput").
+  static Result<std::unique_ptr<BenchSession>> open(const std::string& name,
+                                                    const std::string& title,
                                                     const BenchFlags& flags);
 
   const BenchFlags& flags() const { return flags_; }
@@ -68,14 +69,14 @@ class BenchSession {
   }
 
  private:
-  BenchSession(const std::string& bench, const BenchFlags& flags);
+  BenchSession(const std::string& name, const std::string& title, const BenchFlags& flags);
   Status load();
   Status measure_limits();
   Status warm_up();
   void write_head();
   void write_limits();
 
-  const std::string bench_;
+  const std::string title_;
   const BenchFlags flags_;
   BenchReport report_;
   Stopwatch clock_;
@@ -95,7 +96,7 @@ std::vector<double> map_samples(const std::vector<Load>& loads,
 
 // Runs the sections one after the other, until Ctrl-C, and finishes the report.
 using BenchSection = Status (*)(BenchSession&);
-Status run_sections(const std::string& bench, const BenchFlags& flags,
+Status run_sections(const std::string& name, const std::string& title, const BenchFlags& flags,
                     const std::vector<BenchSection>& sections);
 
 // bench NAME, made of those sections.

@@ -114,7 +114,7 @@ Status throughput_section(BenchSession& session) {
 }
 
 void add_bench_throughput(CLI::App& bench, Action& action) {
-  add_model_bench(bench, action, "throughput", "Throughput",
+  add_model_bench(bench, action, "throughput", "Throughput Benchmark",
                   "Tokens a second: one request, several, many at a time", {throughput_section});
 }
 
