@@ -76,6 +76,11 @@ class Device {
   // What the KV cache may take of the memory that is available now.
   virtual size_t cache_budget() const = 0;
 
+  // How long the device worked on what was enqueued between the two, by its own clock; the second
+  // waits for it. Below zero: it worked in the caller's time, and the host's clock is right.
+  virtual void begin_timing() {}
+  virtual int64_t end_timing_ns() { return -1; }
+
   // Whether the host may read the device's memory where it lies.
   virtual bool host_reads() const = 0;
 

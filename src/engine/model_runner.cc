@@ -216,9 +216,6 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   ExecContext ctx{runtime_.device(), runtime_.pool(), arena_, kv_};
   ctx.trace = plan.trace;
   ctx.trace.backend = backend_;
-  // An op of a device that works on its own is only enqueued here: the host's clock says nothing of
-  // it.
-  if (!ctx.device.host_reads()) ctx.trace.level = std::min(ctx.trace.level, TraceLevel::kStep);
   const auto part = [&](const char* parent, const char* name) {
     return PartScope(ctx.trace, TraceLevel::kStep, parent, name);
   };
@@ -242,7 +239,9 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   PartScope forward = part("generation_loop", "forward_step_total");
   ops::copy_kv_blocks(ctx, plan.copies);
   const auto work = [&] { model_.forward(ctx, batch, {logits}); };
-  ledger_ == nullptr ? recorder_->run(batch, work) : work();
+  // Ops are watched one by one, so nothing is played from a recording then.
+  const bool watched = ledger_ != nullptr || ctx.trace.on(TraceLevel::kOp);
+  watched ? work() : recorder_->run(batch, work);
   if (ctx.trace.on(TraceLevel::kStep)) trace_forward(ctx, plan, forward.begin_ns(), now_ns());
   result.forward_ns = forward.end();
   if (hook_) show(plan, logits);

@@ -1,21 +1,28 @@
 #include "ops/op_scope.h"
 
+#include <algorithm>
+
 namespace tinyvllm::ops {
 
 WatchedOp::WatchedOp(ExecContext& ctx)
     : ctx_(ctx), watches_loops_(ctx.trace.on(TraceLevel::kKernel)) {
   if (watches_loops_) ctx_.pool.watch(this);
   begin_ns_ = now_ns();
+  ctx_.device.begin_timing();
 }
 
 WatchedOp::~WatchedOp() {
   if (watches_loops_) ctx_.pool.watch(nullptr);
 }
 
-// On a device that works on its own an op's times are known only later; what it was, its span and
-// its parent are known here.
+// An op of a device that works on its own is waited for, one by one, and took what the device says:
+// a watched step is slower than others, but its ops' times are the device's own.
 void WatchedOp::finish(OpCall call) {
   call.begin_ns = begin_ns_;
+  if (const int64_t took_ns = ctx_.device.end_timing_ns(); took_ns >= 0) {
+    call.end_ns = now_ns();
+    call.begin_ns = std::max(begin_ns_, call.end_ns - took_ns);
+  }
   call.phase = ctx_.phase;
   call.layer = ctx_.layer;
   if (ctx_.ledger != nullptr) ctx_.ledger->add(call);

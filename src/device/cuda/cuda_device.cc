@@ -45,6 +45,9 @@ Status CudaDevice::open() {
   }
   TRY(check(cudaSetDevice(0), "choosing the card"));
   TRY(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
+  for (void*& event : timing_) {
+    TRY(check(cudaEventCreate(reinterpret_cast<cudaEvent_t*>(&event)), "an event"));
+  }
   TRY_ASSIGN(cublaslt_, CublasLt::open());
   return Status();
 }
@@ -58,6 +61,9 @@ CudaDevice::~CudaDevice() {
     if (staged.device != nullptr) cudaFree(staged.device);
   }
   for (Pinned& pinned : uploads_) release(pinned);
+  for (void* event : timing_) {
+    if (event != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  }
   cublaslt_.reset();
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
@@ -158,6 +164,17 @@ const void* CudaDevice::stage(StageSlot slot, const void* host, size_t bytes) {
   cudaMemcpyAsync(staged.device, pinned.data, bytes, cudaMemcpyHostToDevice, stream_);
   cudaEventRecord(event, stream_);
   return staged.device;
+}
+
+void CudaDevice::begin_timing() { cudaEventRecord(static_cast<cudaEvent_t>(timing_[0]), stream_); }
+
+int64_t CudaDevice::end_timing_ns() {
+  auto* end = static_cast<cudaEvent_t>(timing_[1]);
+  cudaEventRecord(end, stream_);
+  cudaEventSynchronize(end);
+  float milliseconds = 0;
+  cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(timing_[0]), end);
+  return static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
 }
 
 std::unique_ptr<StepRecorder> CudaDevice::make_recorder() {

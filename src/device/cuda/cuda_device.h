@@ -36,6 +36,8 @@ class CudaDevice final : public Device {
   int steps_ahead() const override { return 1; }
   int step_tokens() const override { return 8192; }
   size_t cache_budget() const override;
+  void begin_timing() override;
+  int64_t end_timing_ns() override;
   // Counts the times that a staged input moved: what was recorded before points to the old place.
   int stage_moves() const { return stage_moves_; }
 
@@ -69,7 +71,8 @@ class CudaDevice final : public Device {
   std::unique_ptr<CublasLt> cublaslt_;
   Staged staged_[static_cast<size_t>(StageSlot::kCount)];
   int stage_moves_ = 0;
-  Pinned uploads_[2];  // pieces of weights
+  void* timing_[2] = {};  // events: begin and end
+  Pinned uploads_[2];     // pieces of weights
   int next_upload_ = 0;
 };
 

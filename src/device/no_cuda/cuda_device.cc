@@ -22,5 +22,7 @@ Status CudaDevice::download(void*, const void*, size_t) { return Status(); }
 const void* CudaDevice::stage(StageSlot, const void*, size_t) { return nullptr; }
 std::unique_ptr<StepRecorder> CudaDevice::make_recorder() { return nullptr; }
 size_t CudaDevice::cache_budget() const { return 0; }
+void CudaDevice::begin_timing() {}
+int64_t CudaDevice::end_timing_ns() { return -1; }
 
 }  // namespace tinyvllm
