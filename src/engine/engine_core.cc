@@ -27,12 +27,17 @@ std::vector<SequenceOutput> EngineCore::step() {
     trace_.planned(plan_, scheduler_, budget_, schedule_ns);
     submit();
   }
-  const size_t ahead = plan_.empty() ? 0 : static_cast<size_t>(depth_);
-  if (in_flight_.size() <= ahead) return {};
-  const InFlight oldest = std::move(in_flight_.front());
-  in_flight_.pop_front();
-  std::vector<SequenceOutput> outputs = commit(oldest);
-  trace_.decided();
+  // A step whose ops are watched is waited for, so that its times are its own.
+  const bool alone = plan_.empty() || trace().on(TraceLevel::kOp);
+  const size_t ahead = alone ? 0 : static_cast<size_t>(depth_);
+  std::vector<SequenceOutput> outputs;
+  while (in_flight_.size() > ahead) {
+    const InFlight oldest = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    for (SequenceOutput& output : commit(oldest)) outputs.push_back(std::move(output));
+    trace_.decided();
+    if (plan_.empty()) break;
+  }
   return outputs;
 }
 
