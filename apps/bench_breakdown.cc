@@ -261,9 +261,12 @@ Result<ProfiledRequest> median_run(BenchSession& session, const char* what,
 }
 
 Status write_requests(BenchSession& session) {
+  // Each begins differently, or the prefix cache would have most of it.
+  std::string margin;
   const auto run = [&](bool watch) {
-    return [&session, watch] {
-      return profile_text(session.engine(), kPrompt, session.flags().tokens, watch);
+    return [&session, &margin, watch] {
+      margin += '\n';
+      return profile_request(session.engine(), margin + kPrompt, session.flags().tokens, watch);
     };
   };
   TRY_ASSIGN(const ProfiledRequest plain, median_run(session, "a request", run(false)));
@@ -276,9 +279,9 @@ Status write_requests(BenchSession& session) {
 }
 
 Status write_layers(BenchSession& session) {
-  const std::vector<int32_t> prompt = random_tokens(kLayerPrompt, session.info().vocab_size, 7);
   TRY_ASSIGN(const ProfiledRequest request, median_run(session, "watching layers", [&] {
-               return profile_tokens(session.engine(), prompt, kLayerSteps + 1, true);
+               return profile_request(session.engine(), session.random_prompt(kLayerPrompt),
+                                      kLayerSteps + 1, true);
              }));
   std::vector<ProfiledStep> prefill, decode;
   for (const ProfiledStep& step : request.steps) {

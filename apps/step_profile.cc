@@ -47,7 +47,10 @@ class Watch {
   LLMEngine& engine_;
 };
 
-Result<ProfiledRequest> profile(LLMEngine& engine, const Prompt& prompt, int tokens, bool watch) {
+}  // namespace
+
+Result<ProfiledRequest> profile_request(LLMEngine& engine, const Prompt& prompt, int tokens,
+                                        bool watch) {
   SamplingParams sampling;
   sampling.temperature = 0;
   sampling.ignore_eos = true;
@@ -86,18 +89,6 @@ Result<ProfiledRequest> profile(LLMEngine& engine, const Prompt& prompt, int tok
   text->finish(result.text);
   result.total_ms = ms_between(begin, now_ns());
   return result;
-}
-
-}  // namespace
-
-Result<ProfiledRequest> profile_text(LLMEngine& engine, const std::string& prompt, int tokens,
-                                     bool watch) {
-  return profile(engine, Prompt(prompt), tokens, watch);
-}
-
-Result<ProfiledRequest> profile_tokens(LLMEngine& engine, const std::vector<int32_t>& prompt,
-                                       int tokens, bool watch) {
-  return profile(engine, Prompt(prompt), tokens, watch);
 }
 
 }  // namespace tinyvllm

@@ -30,9 +30,7 @@ struct ProfiledRequest {
 };
 
 // Without `watch` there is no ledger: a step is its total and nothing else.
-Result<ProfiledRequest> profile_text(LLMEngine& engine, const std::string& prompt, int tokens,
-                                     bool watch);
-Result<ProfiledRequest> profile_tokens(LLMEngine& engine, const std::vector<int32_t>& prompt,
-                                       int tokens, bool watch);
+Result<ProfiledRequest> profile_request(LLMEngine& engine, const Prompt& prompt, int tokens,
+                                        bool watch);
 
 }  // namespace tinyvllm
