@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/thread_pool.h"
 #include "device/device.h"
 
 struct CUstream_st;
@@ -63,6 +64,7 @@ class CudaDevice final : public Device {
     size_t bytes = 0;
   };
   Status grow(Pinned& pinned, size_t bytes);
+  ThreadPool& copiers();
   static void release(Pinned& pinned);
 
   const CudaOptions options_;
@@ -74,6 +76,7 @@ class CudaDevice final : public Device {
   void* timing_[2] = {};  // events: begin and end
   Pinned uploads_[2];     // pieces of weights
   int next_upload_ = 0;
+  std::unique_ptr<ThreadPool> copiers_;  // once something was uploaded
 };
 
 }  // namespace tinyvllm
