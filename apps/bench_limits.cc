@@ -1,10 +1,11 @@
 // tinyvllm bench limits: what this machine can do at best, the denominators of every "percent of
 // the limit". The three that matter are measured once and then read from the user's cache folder;
-// how they come about, by thread count, working set and instruction set, is measured each time.
+// how a CPU's come about, by thread count, working set and instruction set, is measured each time.
 #include <CLI/CLI.hpp>
 
 #include "apps/bench.h"
 #include "apps/bench_report.h"
+#include "apps/device_flags.h"
 #include "base/stopwatch.h"
 #include "device/cpu/cpu_device.h"
 #include "engine/machine_limits.h"
@@ -15,7 +16,7 @@ namespace tinyvllm {
 namespace {
 
 struct LimitsFlags {
-  int threads = 0;
+  DeviceFlags device;
   bool remeasure = false;
   OutputFlags out;
 };
@@ -78,7 +79,7 @@ void write_instruction_sets(BenchReport& report, Runtime& runtime) {
 
 Status bench_limits(const LimitsFlags& flags) {
   watch_interrupts();
-  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, Runtime::create({flags.threads}));
+  TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
   BenchReport report("limits", flags.out);
   std::optional<MachineLimits> limits;
   if (!flags.remeasure) limits = cached_limits(*runtime);
@@ -95,9 +96,10 @@ Status bench_limits(const LimitsFlags& flags) {
                          {"fma_gflop_s", limits->flops_per_s / 1e9},
                          {"int8_gop_s", limits->int8_ops_per_s / 1e9},
                          {"cached", cached ? 1.0 : 0.0}};
+  const bool card = limits->copy_bytes_per_s > 0;
   report.add(Heading{"This Machine's Limits", 1});
   report.add(
-      Paragraph{str_cat(key.cpu, ", ", key.threads, " threads, ", key.isa, ", ",
+      Paragraph{str_cat(key.words(), ", ",
                         cached ? "measured earlier (--remeasure does it again)"
                                : str_cat("measured in ", decimal(clock.seconds(), 2), " s"))});
   Table table{{{"Limit", Column::kLeft}, {"Value"}, {"Unit", Column::kLeft}}, {}};
@@ -106,9 +108,16 @@ Status bench_limits(const LimitsFlags& flags) {
     report.result({name, unit, {value}, value});
   };
   limit("read", "read memory", limits->read_bytes_per_s / 1e9, "GB/s");
-  limit("fma", "float FMA", limits->flops_per_s / 1e9, "GFLOP/s");
-  limit("int8", "int8 products", limits->int8_ops_per_s / 1e9, "GOP/s");
+  if (card) {
+    limit("copy", "copy within the card", limits->copy_bytes_per_s / 1e9, "GB/s");
+    limit("upload", "upload from pinned memory", limits->upload_bytes_per_s / 1e9, "GB/s");
+    limit("bf16", "bf16 matmul", limits->flops_per_s / 1e12, "TFLOP/s");
+  } else {
+    limit("fma", "float FMA", limits->flops_per_s / 1e9, "GFLOP/s");
+    limit("int8", "int8 products", limits->int8_ops_per_s / 1e9, "GOP/s");
+  }
   report.add(std::move(table));
+  if (card) return report.finish();
   if (!interrupted()) TRY(write_threads(report, *runtime));
   if (!interrupted()) TRY(write_working_sets(report, *runtime));
   if (!interrupted()) write_instruction_sets(report, *runtime);
@@ -120,11 +129,12 @@ Status bench_limits(const LimitsFlags& flags) {
 void add_bench_limits(CLI::App& bench, Action& action) {
   const auto flags = std::make_shared<LimitsFlags>();
   CLI::App* command =
-      bench.add_subcommand("limits", "What this machine reads and multiplies at best");
-  command->add_option("-t,--threads", flags->threads, "default: the physical cores");
+      bench.add_subcommand("limits", "What this machine, or a card, reads and multiplies at best");
+  add_device_flags(*command, flags->device);
   command->add_flag("--remeasure", flags->remeasure, "measure again what was measured before");
   add_output_flags(*command, flags->out);
-  command->footer("Example:\n  tinyvllm bench limits --remeasure");
+  command->footer(
+      "Example:\n  tinyvllm bench limits --remeasure\n  tinyvllm bench limits --device cuda");
   command->callback([flags, &action] { action = [flags] { return bench_limits(*flags); }; });
 }
 

@@ -13,7 +13,7 @@
 #include "base/json_writer.h"
 #include "base/stopwatch.h"
 #include "engine/llm_engine.h"
-#include "ops/cpu/limits.h"
+#include "engine/machine_limits.h"
 
 namespace tinyvllm {
 namespace {
@@ -157,9 +157,9 @@ Status bench_model(const ModelFlags& flags) {
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, options));
 
   double read_bytes_per_s = 0;
-  if (!flags.no_limits && runtime->device().kind() == DeviceKind::kCpu) {
+  if (!flags.no_limits) {
     TRY_ASSIGN(const MachineLimits limits,
-               ops::cpu::measure_limits(runtime->device(), runtime->pool()));
+               measure_limits(*runtime, cached_limits(*runtime).value_or(MachineLimits())));
     read_bytes_per_s = limits.read_bytes_per_s;
   }
   watch_interrupts();

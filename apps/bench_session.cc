@@ -104,8 +104,7 @@ Status BenchSession::warm_up() {
 void BenchSession::write_head() {
   const MachineKey key = machine_key(*runtime_);
   const ModelInfo& model = info();
-  const std::string device =
-      str_cat(key.cpu, ", ", key.threads, key.threads == 1 ? " thread, " : " threads, ", key.isa);
+  const std::string device = key.words();
   const double growth = after_load_.resident - before_load_.resident;
   report_.add(Heading{str_cat("tinyvllm ", title_), 1});
   report_.add(
@@ -149,24 +148,36 @@ void BenchSession::write_limits() {
   const auto row = [&](const char* name, const std::string& value, const std::string& how) {
     table.rows.push_back({name, value, "-", how});
   };
+  const bool card = l.copy_bytes_per_s > 0;
   row("Memory Bandwidth", decimal(l.read_bytes_per_s / 1e9) + " GB/s",
-      "measured: best of several read loops over 1 GiB");
+      str_cat("measured: best of several read loops over ", card ? "4 GiB" : "1 GiB"));
   if (cached) {
     row("Cache Bandwidth", decimal(roof_.weights_bytes_per_s / 1e9) + " GB/s",
         "measured: the weights fit the last cache, so it is their limit");
   }
-  row("FMA throughput", decimal(l.flops_per_s / 1e9) + " GFLOP/s", "measured: best register tile");
-  row("Int8 throughput", decimal(l.int8_ops_per_s / 1e9) + " GOP/s",
-      "measured: best register tile");
+  if (card) {
+    row("Copy Bandwidth", decimal(l.copy_bytes_per_s / 1e9) + " GB/s",
+        "measured: within the card, each byte read and written");
+    row("Upload Bandwidth", decimal(l.upload_bytes_per_s / 1e9) + " GB/s",
+        "measured: from pinned memory of the host");
+    row("Matmul throughput", decimal(l.flops_per_s / 1e12) + " TFLOP/s",
+        "measured: bf16, summed in float, best of 4096^3 and 8192^3");
+  } else {
+    row("FMA throughput", decimal(l.flops_per_s / 1e9) + " GFLOP/s",
+        "measured: best register tile");
+    row("Int8 throughput", decimal(l.int8_ops_per_s / 1e9) + " GOP/s",
+        "measured: best register tile");
+  }
   row("Model Size", human_bytes(static_cast<double>(summary_.total.bytes)), "all weights");
   row("Bytes per token", human_bytes(work_->token_bytes()), "weights that one decoded token reads");
   row("KV bytes per token", human_bytes(kv), "all layers; read again for every later token");
   row("Max tok/s (memory-bound)", decimal(work_->max_decode_tok_s()) + " tok/s",
       "bandwidth / bytes per token");
   row("Min TPOT", decimal(1e3 / work_->max_decode_tok_s(), 3) + " ms", "1 / max tok/s");
+  const char* multiply = card ? "matmul" : work_->multiply_rate() == l.flops_per_s ? "FMA" : "int8";
   row("Max prompt tok/s (compute-bound)", decimal(work_->max_prompt_tok_s()) + " tok/s",
-      str_cat(work_->multiply_rate() == l.flops_per_s ? "FMA" : "int8", " throughput / ",
-              decimal(work_->prompt_flops() / 1e6), " MFLOP per token"));
+      str_cat(multiply, " throughput / ", decimal(work_->prompt_flops() / 1e6),
+              " MFLOP per token"));
   report_.add(Heading{"Theoretical Limits"});
   report_.add(std::move(table));
   report_.run().limits = {{"read_gb_s", l.read_bytes_per_s / 1e9},

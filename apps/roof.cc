@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "apps/decode_meter.h"
-#include "ops/cpu/limits.h"
+#include "ops/limits.h"
 
 namespace tinyvllm {
 namespace {
@@ -59,14 +59,10 @@ Roof::Bound Roof::least(const std::vector<OpCall>& calls) const {
 
 Result<Roof> make_roof(Runtime& runtime, const MachineLimits& limits, size_t weight_bytes) {
   Roof roof{limits, limits.read_bytes_per_s, 0};
-  if (runtime.device().kind() != DeviceKind::kCpu) return roof;
-  const int threads = runtime.pool().size();
-  const auto read_rate = [&](size_t bytes) -> Result<double> {
-    TRY_ASSIGN(const std::vector<double> rates,
-               ops::cpu::measure_read(runtime.device(), runtime.pool(), bytes, {threads}));
-    return rates.front();
+  const auto read_rate = [&](size_t bytes) {
+    return ops::measure_cached_read(runtime.device(), runtime.pool(), bytes);
   };
-  const size_t first_caches = kFirstCacheBytes * static_cast<size_t>(threads);
+  const size_t first_caches = kFirstCacheBytes * static_cast<size_t>(runtime.pool().size());
   TRY_ASSIGN(roof.cache_bytes_per_s, read_rate(first_caches));
   if (weight_bytes > 0 && weight_bytes < last_cache_bytes()) {
     TRY_ASSIGN(const double rate, read_rate(std::max(weight_bytes, first_caches)));

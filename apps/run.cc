@@ -235,10 +235,7 @@ Status run_prompt(const RunFlags& flags) {
     std::printf("\n");
     std::fflush(stdout);
   }
-  std::optional<MachineLimits> limits;
-  if (runtime->device().kind() == DeviceKind::kCpu) {
-    limits = limits_for(*runtime, reply.gigabytes_per_s * 1e9);
-  }
+  const auto limits = limits_for(*runtime, reply.gigabytes_per_s * 1e9);
   if (limits) reply.limit_percent = 1e11 * reply.gigabytes_per_s / limits->read_bytes_per_s;
   if (!flags.json) print_closing_line(reply, limits);
   if (profiler) print_profile(*profiler, *runtime);

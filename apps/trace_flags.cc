@@ -11,15 +11,11 @@ namespace {
 
 constexpr char kGroup[] = "Trace";
 
-std::string device_words(Runtime& runtime) {
-  return runtime.device().kind() == DeviceKind::kCpu ? cpu_model() : runtime.device().name();
-}
-
 std::string started_json(Runtime& runtime, const TraceFlags& flags, const std::string& command,
                          const std::string& model) {
   JsonWriter json;
   json.begin_object().field("format", 1).field("level", flags.level).field("command", command);
-  json.field("model", model).field("device", device_words(runtime));
+  json.field("model", model).field("device", runtime.device().hardware());
   json.field("backend", runtime.device().name());
   const std::string version = version_text();  // more lines tell how it was built
   json.field("threads", runtime.pool().size())
@@ -30,7 +26,7 @@ std::string started_json(Runtime& runtime, const TraceFlags& flags, const std::s
 std::string limits_json(Runtime& runtime) {
   const MachineLimits limits = limits_of(runtime);
   JsonWriter json;
-  json.begin_object().field("device", device_words(runtime));
+  json.begin_object().field("device", runtime.device().hardware());
   json.field("backend", runtime.device().name()).field("threads", runtime.pool().size());
   json.field("read_gb_per_s", limits.read_bytes_per_s / 1e9);
   json.field("gflop_per_s", limits.flops_per_s / 1e9);

@@ -53,7 +53,8 @@ class Device {
   virtual ~Device() = default;
 
   virtual DeviceKind kind() const = 0;
-  virtual std::string name() const = 0;  // "cpu-avx2", for people and telemetry
+  virtual std::string name() const = 0;      // "cpu-avx2", for people and telemetry
+  virtual std::string hardware() const = 0;  // as its maker calls it: "NVIDIA H200"
 
   // Zeroed memory. `what` goes into the error: "4.2 GB for the KV cache, 1.1 GB free".
   virtual Result<Buffer> allocate(size_t bytes, const std::string& what) = 0;

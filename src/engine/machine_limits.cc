@@ -1,19 +1,12 @@
 #include "engine/machine_limits.h"
 
-#include <algorithm>
-
 #include "base/cache_folder.h"
-#include "device/cpu/cpu_device.h"
-#include "ops/cpu/limits.h"
+#include "ops/limits.h"
 
 namespace tinyvllm {
 
 MachineKey machine_key(Runtime& runtime) {
-  if (runtime.device().kind() != DeviceKind::kCpu) {
-    return {runtime.device().name(), runtime.pool().size(), "cuda"};
-  }
-  return {cpu_model(), runtime.pool().size(),
-          isa_name(static_cast<CpuDevice&>(runtime.device()).isa())};
+  return ops::machine_key(runtime.device(), runtime.pool());
 }
 
 std::optional<MachineLimits> cached_limits(Runtime& runtime) {
@@ -21,19 +14,13 @@ std::optional<MachineLimits> cached_limits(Runtime& runtime) {
 }
 
 Result<MachineLimits> measure_limits(Runtime& runtime, const MachineLimits& at_least) {
-  if (runtime.device().kind() != DeviceKind::kCpu) {
-    return error("limits of ", runtime.device().name(), ": nothing here measures them");
-  }
-  TRY_ASSIGN(MachineLimits limits, ops::cpu::measure_limits(runtime.device(), runtime.pool()));
-  limits.read_bytes_per_s = std::max(limits.read_bytes_per_s, at_least.read_bytes_per_s);
-  limits.flops_per_s = std::max(limits.flops_per_s, at_least.flops_per_s);
-  limits.int8_ops_per_s = std::max(limits.int8_ops_per_s, at_least.int8_ops_per_s);
+  TRY_ASSIGN(const MachineLimits now, ops::measure_limits(runtime.device(), runtime.pool()));
+  const MachineLimits limits = best_of(now, at_least);
   store_limits(cache_folder(), machine_key(runtime), limits);
   return limits;
 }
 
 MachineLimits limits_of(Runtime& runtime) {
-  if (runtime.device().kind() != DeviceKind::kCpu) return {};  // nobody measures those yet
   if (const auto cached = cached_limits(runtime)) return *cached;
   const std::scoped_lock turn(runtime.turn());
   const Result<MachineLimits> measured = measure_limits(runtime);

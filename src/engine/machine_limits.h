@@ -1,4 +1,4 @@
-// This machine's limits, from the user's cache folder or measured there and then.
+// The limits of the device in use, from the user's cache folder or measured there and then.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@ MachineKey machine_key(Runtime& runtime);
 
 std::optional<MachineLimits> cached_limits(Runtime& runtime);
 
-// Takes about 0.9 s, uses the runtime's threads and 1 GiB of memory, and leaves the result in the
-// cache. What was measured is never put below `at_least`: on a busy machine an earlier measurement
-// may have been the better one.
+// Takes about 0.9 s, all of the device and 1 GiB of its memory (4 of a card's), and leaves it in
+// the cache. What was measured is never put below `at_least`: on a busy machine an earlier
+// measurement may have been the better one.
 Result<MachineLimits> measure_limits(Runtime& runtime, const MachineLimits& at_least = {});
 
 // Those of the cache, or measured now that nobody computes; zeros when neither works.

@@ -1,5 +1,6 @@
 #include "telemetry/limits.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <fstream>
@@ -51,6 +52,18 @@ std::string cpu_model() {
   return details.empty() ? name : str_cat(name, " (", details, ")");
 }
 
+std::string MachineKey::words() const {
+  if (threads == 0) return str_cat(cpu, ", ", isa);
+  return str_cat(cpu, ", ", threads, threads == 1 ? " thread, " : " threads, ", isa);
+}
+
+MachineLimits best_of(const MachineLimits& a, const MachineLimits& b) {
+  return {std::max(a.read_bytes_per_s, b.read_bytes_per_s), std::max(a.flops_per_s, b.flops_per_s),
+          std::max(a.int8_ops_per_s, b.int8_ops_per_s),
+          std::max(a.copy_bytes_per_s, b.copy_bytes_per_s),
+          std::max(a.upload_bytes_per_s, b.upload_bytes_per_s)};
+}
+
 std::optional<MachineLimits> load_limits(const std::filesystem::path& folder,
                                          const MachineKey& key) {
   simdjson::dom::parser parser;
@@ -71,6 +84,12 @@ std::optional<MachineLimits> load_limits(const std::filesystem::path& folder,
       !plausible(limits.int8_ops_per_s)) {
     return std::nullopt;
   }
+  // Later additions, that older files do not have.
+  if (root["copy_bytes_per_s"].get(limits.copy_bytes_per_s) != simdjson::SUCCESS ||
+      root["upload_bytes_per_s"].get(limits.upload_bytes_per_s) != simdjson::SUCCESS ||
+      !plausible(limits.copy_bytes_per_s) || !plausible(limits.upload_bytes_per_s)) {
+    limits.copy_bytes_per_s = limits.upload_bytes_per_s = 0;
+  }
   return limits;
 }
 
@@ -84,7 +103,10 @@ bool store_limits(const std::filesystem::path& folder, const MachineKey& key,
   json.begin_object().field("cpu", key.cpu).field("threads", key.threads).field("isa", key.isa);
   json.field("read_bytes_per_s", limits.read_bytes_per_s);
   json.field("flops_per_s", limits.flops_per_s);
-  json.field("int8_ops_per_s", limits.int8_ops_per_s).end_object();
+  json.field("int8_ops_per_s", limits.int8_ops_per_s);
+  if (limits.copy_bytes_per_s > 0) json.field("copy_bytes_per_s", limits.copy_bytes_per_s);
+  if (limits.upload_bytes_per_s > 0) json.field("upload_bytes_per_s", limits.upload_bytes_per_s);
+  json.end_object();
   // Written aside and renamed, so that another process never reads half of it.
   const std::filesystem::path aside = path.string() + str_cat(".", getpid());
   std::ofstream file(aside);

@@ -39,6 +39,22 @@ TEST_F(LimitsCache, GivesBackWhatWasStoredForThisMachineAlone) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / "limits"), {}), 1);
 }
 
+TEST_F(LimitsCache, ACardHasTwoNumbersMoreThatOlderFilesDoNot) {
+  MachineLimits card = limits_;
+  card.copy_bytes_per_s = 1.75e12;
+  card.upload_bytes_per_s = 55e9;
+  ASSERT_TRUE(store_limits(folder_, key_, card));
+  EXPECT_EQ(load_limits(folder_, key_)->copy_bytes_per_s, 1.75e12);
+  EXPECT_EQ(load_limits(folder_, key_)->upload_bytes_per_s, 55e9);
+  std::ofstream(only_file()) << R"({"cpu":"AMD EPYC/9R14","threads":2,"isa":"avx2",
+      "read_bytes_per_s":25.5e9,"flops_per_s":180.25e9,"int8_ops_per_s":1e12})";
+  const auto old = load_limits(folder_, key_);
+  ASSERT_TRUE(old);
+  EXPECT_EQ(old->read_bytes_per_s, 25.5e9);
+  EXPECT_EQ(old->copy_bytes_per_s, 0);
+  EXPECT_EQ(old->upload_bytes_per_s, 0);
+}
+
 TEST_F(LimitsCache, BrokenFilesAreMisses) {
   ASSERT_TRUE(store_limits(folder_, key_, limits_));
   for (const char* content :

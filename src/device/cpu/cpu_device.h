@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "device/device.h"
+#include "telemetry/limits.h"
 
 namespace tinyvllm {
 
@@ -24,6 +25,7 @@ class CpuDevice final : public Device {
   Isa isa() const { return isa_; }
   DeviceKind kind() const override { return DeviceKind::kCpu; }
   std::string name() const override { return std::string("cpu-") + isa_name(isa_); }
+  std::string hardware() const override { return cpu_model(); }
   Result<Buffer> allocate(size_t bytes, const std::string& what) override;
   void free(void* data, size_t bytes) override;
   size_t available_memory() const override;

@@ -110,7 +110,8 @@ CublasLt::~CublasLt() {
 
 // cuBLASLt thinks in columns: y^T [out, rows] = W^T^T x^T, where rows of ours are its columns.
 CublasLt::Plan& CublasLt::plan_for(const Product& p) {
-  const Key key{p.rows, p.out, p.in, p.w_stride, p.x_stride, p.y_stride, p.y_is_half, p.add};
+  const Key key{p.rows,     p.out,       p.in,   p.w_stride, p.x_stride,
+                p.y_stride, p.y_is_half, p.bf16, p.add};
   std::unique_ptr<Plan>& plan = plans_[key];
   if (plan != nullptr) return *plan;
   const Library& lt = *library_;
@@ -125,11 +126,10 @@ CublasLt::Plan& CublasLt::plan_for(const Product& p) {
                                           sizeof transposed),
         "transposed weights");
   const auto size = [](int64_t n) { return static_cast<uint64_t>(n); };
-  const cudaDataType_t result = p.y_is_half ? CUDA_R_16F : CUDA_R_32F;
-  check(lt.cublasLtMatrixLayoutCreate(&plan->w, CUDA_R_16F, size(p.in), size(p.out), p.w_stride),
-        "W");
-  check(lt.cublasLtMatrixLayoutCreate(&plan->x, CUDA_R_16F, size(p.in), size(p.rows), p.x_stride),
-        "x");
+  const cudaDataType_t half = p.bf16 ? CUDA_R_16BF : CUDA_R_16F;
+  const cudaDataType_t result = p.y_is_half ? half : CUDA_R_32F;
+  check(lt.cublasLtMatrixLayoutCreate(&plan->w, half, size(p.in), size(p.out), p.w_stride), "W");
+  check(lt.cublasLtMatrixLayoutCreate(&plan->x, half, size(p.in), size(p.rows), p.x_stride), "x");
   check(lt.cublasLtMatrixLayoutCreate(&plan->y, result, size(p.out), size(p.rows), p.y_stride),
         "y");
   cublasLtMatmulPreference_t preference = nullptr;

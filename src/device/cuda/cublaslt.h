@@ -31,6 +31,7 @@ class CublasLt {
     int64_t x_stride = 0;
     int64_t y_stride = 0;
     bool y_is_half = false;
+    bool bf16 = false;  // the halves are bfloat16
     bool add = false;
   };
   void multiply(const Product& product, CUstream_st* stream);
@@ -38,7 +39,7 @@ class CublasLt {
  private:
   struct Library;
   struct Plan;
-  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool>;
+  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, bool>;
 
   CublasLt();
   Plan& plan_for(const Product& product);

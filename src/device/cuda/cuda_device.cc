@@ -42,6 +42,7 @@ Status CudaDevice::open() {
   cudaDeviceProp properties;
   TRY(check(cudaGetDeviceProperties(&properties, 0), "properties of the card"));
   name_ = str_cat("cuda-sm", properties.major, properties.minor);
+  hardware_ = properties.name;
   if (properties.major < 8) {
     return error(properties.name, " has compute capability ", properties.major, ".",
                  properties.minor, "; 8.0 or later is needed");

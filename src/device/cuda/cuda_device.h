@@ -25,6 +25,7 @@ class CudaDevice final : public Device {
 
   DeviceKind kind() const override { return DeviceKind::kCuda; }
   std::string name() const override { return name_; }
+  std::string hardware() const override { return hardware_; }
   Result<Buffer> allocate(size_t bytes, const std::string& what) override;
   void free(void* data, size_t bytes) override;
   size_t available_memory() const override;
@@ -69,6 +70,7 @@ class CudaDevice final : public Device {
 
   const CudaOptions options_;
   std::string name_;
+  std::string hardware_;
   CUstream_st* stream_ = nullptr;
   std::unique_ptr<CublasLt> cublaslt_;
   Staged staged_[static_cast<size_t>(StageSlot::kCount)];
