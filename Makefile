@@ -1,6 +1,6 @@
 # The commands people type. `make help` lists them; CMake does the building.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long bench bench-peer bench-regress lint format fuzz clean
+.PHONY: help run build release test test-long test-cuda bench bench-peer bench-regress lint format fuzz clean
 
 PROMPT ?= Why is the sky blue?
 SECONDS ?= 60
@@ -17,11 +17,19 @@ build:  ## set up and build the release binary, build/tinyvllm
 	@tools/configure release
 	@cmake --build --preset release --target tinyvllm
 
+release:  ## the same for every card from compute capability 8.0 on: sm_80, sm_90a and PTX, in build/dist
+	@tools/setup
+	@tools/configure dist
+	@cmake --build --preset dist --target tinyvllm
+
 test:  ## set up and run every test: this is what the continuous build runs
 	@tools/test
 
 test-long:  ## the comparisons with other implementations at full size
 	@tools/test long
+
+test-cuda:  ## the tests that need an NVIDIA card (TESTS=folder of test binaries that were built elsewhere)
+	@tools/test_cuda $(TESTS)
 
 bench: build  ## what the parts reach, beside what this machine can do
 	@for name in files text sched sample ops; do echo "== bench $$name"; build/tinyvllm bench $$name || exit 1; done

@@ -9,6 +9,7 @@
 #include "engine/engine_core.h"
 #include "engine/model_runner.h"
 #include "model/registry.h"
+#include "tests/data.h"
 
 namespace tinyvllm {
 namespace {
@@ -22,7 +23,7 @@ class Fault : public testing::Test {
     float value = 0;
   };
   void load(const std::vector<Patch>& patches) {
-    const std::string golden = TEST_DATA "/golden/llama/model.gguf";
+    const std::string golden = test_data("golden/llama/model.gguf");
     path_ = std::filesystem::temp_directory_path() / str_cat("tinyvllm-fault-", getpid(), ".gguf");
     std::filesystem::copy_file(golden, path_, std::filesystem::copy_options::overwrite_existing);
     const auto whole = ModelFiles::open(golden).value();

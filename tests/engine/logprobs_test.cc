@@ -9,6 +9,7 @@
 #include "engine/scorer.h"
 #include "model/convert/write_gguf.h"
 #include "model/registry.h"
+#include "tests/data.h"
 #include "tests/engine/smollm2.h"
 #include "tests/io/temp_folder.h"
 #include "text/tokenizer.h"
@@ -38,7 +39,7 @@ std::vector<T> list(simdjson::dom::element item, const char* key) {
 std::vector<ScoredText> read_texts() {
   simdjson::dom::parser parser;
   std::vector<ScoredText> texts;
-  for (const simdjson::dom::element item : parser.load(TEST_DATA "/smollm2_logprobs.json")) {
+  for (const simdjson::dom::element item : parser.load(test_data("smollm2_logprobs.json"))) {
     texts.push_back({std::string(item["text"].get_string().value()), list<int32_t>(item, "ids"),
                      list<double>(item, "logprobs"), list<int32_t>(item, "best"),
                      list<double>(item, "margins"), list<double>(item, "as_quantized")});

@@ -11,6 +11,7 @@
 #include "engine/llm_engine.h"
 #include "engine/model_runner.h"
 #include "model/registry.h"
+#include "tests/data.h"
 
 namespace tinyvllm {
 namespace {
@@ -82,7 +83,7 @@ constexpr double kMargin = 0.05;
 
 TEST_F(SmolLM2, ChoosesWhatLlamaCppChooses) {
   simdjson::dom::parser parser;
-  simdjson::dom::element cases = parser.load(TEST_DATA "/smollm2_continuations.json");
+  simdjson::dom::element cases = parser.load(test_data("smollm2_continuations.json"));
   auto tokenizer = Tokenizer::create(files_->tokenizer());
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.message();
   const auto runner = make_runner(2);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/llm_engine.h"
+#include "tests/data.h"
 
 namespace tinyvllm {
 
@@ -20,7 +21,7 @@ constexpr int kTinyVocabulary = 400;
 constexpr int kTinyContext = 512;
 
 inline std::string tiny_config(const std::string& name) {
-  std::ifstream golden(std::string(TEST_DATA "/golden/") + name + "/config.json");
+  std::ifstream golden(test_data("golden/") + name + "/config.json");
   std::string config(std::istreambuf_iterator<char>(golden), {});
   const auto set = [&](const char* key, int value) {
     config = std::regex_replace(config, std::regex(std::string("\"") + key + "\": \\d+"),

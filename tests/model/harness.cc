@@ -8,6 +8,7 @@
 
 #include "io/mapped_file.h"
 #include "io/safetensors_reader.h"
+#include "tests/data.h"
 
 namespace tinyvllm {
 namespace {
@@ -49,7 +50,7 @@ void forget_what_left_the_window(const std::vector<KvSpec>& groups, int position
 }  // namespace
 
 std::string golden_path(const std::string& name, const std::string& file) {
-  return std::string(TEST_DATA "/golden/") + name + (file.empty() ? "" : "/" + file);
+  return test_data("golden/") + name + (file.empty() ? "" : "/" + file);
 }
 
 std::vector<GoldenPrompt> read_golden(const std::string& name) {
