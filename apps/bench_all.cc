@@ -11,10 +11,11 @@ Status closing_section(BenchSession& session) {
   if (flags.engine.load_format == "dummy") {
     model += str_cat(" --load-format dummy --dtype ", flags.engine.dtype);
   }
-  const bool cuda = session.runtime().device().kind() == DeviceKind::kCuda;
+  const std::string name = session.runtime().device().name();
+  const std::string device = name.substr(0, name.find('-'));  // "cuda", of "cuda-sm90"
   std::string commands = "# All benchmarks with this model\n";
-  for (const char* name : {"throughput", "latency", "memory", "scalability", "breakdown"}) {
-    commands += str_cat("DEVICE=", cuda ? "cuda" : "cpu", " tinyvllm bench ", name, model, "\n");
+  for (const char* bench : {"throughput", "latency", "memory", "scalability", "breakdown"}) {
+    commands += str_cat("DEVICE=", device, " tinyvllm bench ", bench, model, "\n");
   }
   commands += "\n# Quick tests with a tiny model\ntinyvllm bench throughput";
   session.report().add(Heading{"Running Benchmarks"});

@@ -39,6 +39,21 @@ class CheckLayers(unittest.TestCase):
             self.assertIn(f"src/{name}:2: ", said)
             self.assertIn(rule, said)
 
+    def test_only_the_lower_floors_know_which_device_runs(self):
+        for name, line, passes in [
+            ("ops/a.cc", "if (device.kind() == DeviceKind::kCuda) return;", True),
+            ("engine/a.cc", "if (device.kind() == DeviceKind::kCuda) return;", False),
+            ("model/a.cc", '#include "ops/cuda/ops.h"', False),
+            ("engine/a.cc", '#include "device/cpu/cpu_device.h"', False),
+            ("../apps/run.cc", "if (device.kind() == DeviceKind::kCpu) return;", False),
+            ("../apps/device_flags.cc", "options.device = DeviceKind::kCuda;", True),
+        ]:
+            status, said = check({name: f"// head\n{line}\n"})
+            self.assertEqual(status, 0 if passes else 1, name)
+            if not passes:
+                self.assertIn(f"{name.rsplit('/', 1)[1]}:2: ", said)
+                self.assertIn("asks which device runs", said)
+
 
 if __name__ == "__main__":
     unittest.main()
