@@ -56,7 +56,8 @@ void write_request(BenchSession& session, const ProfiledRequest& request, double
       " ms/token\n  Median decode latency: ", decimal(median(decode), 3),
       " ms/token\n  Decode throughput: ", decimal(1e3 / mean(decode)), " tok/s (median ",
       decimal(1e3 / median(decode)), ")\n  Without the ledger: ", decimal(plain_ms, 3),
-      " ms/token, so watching costs ", percent(median(decode) / plain_ms - 1))});
+      " ms/token, so watching costs ",
+      median(decode) > plain_ms ? percent(median(decode) / plain_ms - 1) : "less than shows")});
   for (const TimedPart& part : parts.parts) report.result({part.name, "ms", part.ms});
   report.result({"unaccounted", "ms", {parts.unaccounted_ms()}});
   report.result({"total", "ms", {request.total_ms}});

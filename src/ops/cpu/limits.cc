@@ -190,19 +190,20 @@ Result<MachineLimits> measure_limits(Device& device, ThreadPool& pool) {
   auto* data = static_cast<char*>(buffer.data());
   fill(pool, data, kBufferBytes);
   const double left = 2 * kComputeSeconds + kReadAndFillSeconds - clock.seconds();
-  const double budget = std::max(left, kLeastReadSeconds) / 4;
+  const double budget = std::max(left, kLeastReadSeconds) / 6;
+  const int64_t equal_parts = kPieceBytes / pool.size() / kStride * kStride;
   for (const auto read : {k.read_forward, k.read_prefetched}) {
-    for (const int64_t task_bytes : {kTaskBytes, kTaskBytes * 8}) {
+    for (const int64_t task_bytes : {kTaskBytes, kTaskBytes * 8, equal_parts}) {
+      const int64_t tasks = kPieceBytes / task_bytes;
       const double seconds = best_seconds(budget, [&](int64_t i) {
         const char* piece = data + i % kPieces * kPieceBytes;
         const Stopwatch run;
-        pool.parallel_for(kPieceBytes / task_bytes, [&](int64_t t, int) {
-          sink += read(piece + t * task_bytes, task_bytes);
-        });
+        pool.parallel_for(
+            tasks, [&](int64_t t, int) { sink += read(piece + t * task_bytes, task_bytes); });
         return run.seconds();
       });
       limits.read_bytes_per_s =
-          std::max(limits.read_bytes_per_s, static_cast<double>(kPieceBytes) / seconds);
+          std::max(limits.read_bytes_per_s, static_cast<double>(tasks * task_bytes) / seconds);
     }
   }
   return limits;
