@@ -87,7 +87,7 @@ TestBatch::TestBatch(const DealtBlocks& tables, const std::vector<Chunk>& chunks
     sizes.max_blocks = std::max(sizes.max_blocks, static_cast<int>(table.size()));
   }
   buffer_.resize(Batch::buffer_elements(sizes));
-  batch_ = Batch{sizes, buffer_.data()};
+  batch_ = Batch{sizes, buffer_.data(), buffer_.data()};
   const auto at = [&](const int32_t* section) { return buffer_.data() + (section - batch_.data); };
 
   int token = 0;

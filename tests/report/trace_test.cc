@@ -8,6 +8,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <random>
+#include <unistd.h>
 
 #include "base/strings.h"
 #include "report/analyze/analysis.h"
@@ -17,7 +18,7 @@ namespace tinyvllm {
 namespace {
 
 std::string write_log(const std::string& text) {
-  const std::string path = testing::TempDir() + "trace_test.jsonl";
+  const std::string path = str_cat(testing::TempDir(), "tinyvllm_trace_test_", getpid(), ".jsonl");
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }
