@@ -53,8 +53,8 @@ class Counter final : public TraceSink {
   double steps = 0;
 };
 
-// Seconds of a decode step: the mean of `decode` of them after a prompt of one token, without the
-// slowest tenth, which were somebody else's.
+// Seconds of a decode step: the mean of `decode` of them after a prompt of one token. None is left
+// out: a slow one may be the writer's doing.
 Result<double> seconds_per_step(LLMEngine& engine, int decode) {
   SamplingParams sampling;
   sampling.temperature = 0;
@@ -70,10 +70,7 @@ Result<double> seconds_per_step(LLMEngine& engine, int decode) {
     }
     seconds.push_back(clock.seconds());
   }
-  std::sort(seconds.begin(), seconds.end());
-  const size_t kept = seconds.size() - seconds.size() / 10;
-  return std::accumulate(seconds.begin(), seconds.begin() + static_cast<ptrdiff_t>(kept), 0.0) /
-         static_cast<double>(kept);
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
 }
 
 class TraceBench {

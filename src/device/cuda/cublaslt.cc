@@ -10,6 +10,7 @@ namespace tinyvllm {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what NVIDIA advises for Hopper
+constexpr size_t kMostPlans = 1024;  // a few hundred bytes each, made again in microseconds
 
 void* open_library() {
   const std::string version = std::to_string(CUDART_VERSION / 1000);
@@ -112,8 +113,9 @@ CublasLt::~CublasLt() {
 CublasLt::Plan& CublasLt::plan_for(const Product& p) {
   const Key key{p.rows,     p.out,       p.in,   p.w_stride, p.x_stride,
                 p.y_stride, p.y_is_half, p.bf16, p.add};
+  if (const auto found = plans_.find(key); found != plans_.end()) return *found->second;
+  if (plans_.size() >= kMostPlans) plans_.clear();  // prompts come in every length
   std::unique_ptr<Plan>& plan = plans_[key];
-  if (plan != nullptr) return *plan;
   const Library& lt = *library_;
   plan = std::make_unique<Plan>(lt);
   const auto check = [](cublasStatus_t status, const char* what) {
