@@ -1,12 +1,12 @@
 // tinyvllm bench trace MODEL: what tracing costs a decode step. At each level a few tokens are
 // decoded and traced to a file, in turns with the same untraced, so that whatever else the machine
-// does meets all alike; what a trace costs that is off is too little to be measured that way, and
-// is worked out: nanoseconds of a zone that nobody listens to, times zones of a step.
+// does meets all alike. The same without any trace is measured too, as if it were a level: what it
+// is away from nothing is noise. What a trace costs that is off is too little to be measured that
+// way, and is worked out: nanoseconds of a zone that nobody listens to, times zones of a step.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <numeric>
 #include <unistd.h>
 
 #include "apps/bench.h"
@@ -20,10 +20,12 @@
 namespace tinyvllm {
 namespace {
 
+constexpr int kWarmUp = 5;  // steps, the prompt's among them
+
 struct TraceBenchFlags {
   std::string model = kDefaultModel;
-  int decode = 48;
-  int rounds = 15;
+  int decode = 16;
+  int rounds = 100;
   DeviceFlags device;
   bool json = false;
   EngineOptions engine;
@@ -53,24 +55,25 @@ class Counter final : public TraceSink {
   double steps = 0;
 };
 
-// Seconds of a decode step: the mean of `decode` of them after a prompt of one token. None is left
-// out: a slow one may be the writer's doing.
-Result<double> seconds_per_step(LLMEngine& engine, int decode) {
+// Seconds of a decode step: the mean of `decode` of them, after a prompt of one token and a few
+// that follow a change of level. None is left out, and what they noted is written out and counted
+// before the clock stops: it would take its time from somebody.
+Result<double> seconds_per_step(LLMEngine& engine, Tracer& tracer, int decode) {
   SamplingParams sampling;
   sampling.temperature = 0;
   sampling.ignore_eos = true;
-  sampling.max_tokens = decode + 1;
+  sampling.max_tokens = kWarmUp + decode;
   TRY(engine.add_request(std::vector<int32_t>{1}, sampling));
-  engine.step();
-  std::vector<double> seconds;
+  for (int i = 0; i < kWarmUp; ++i) engine.step();
+  tracer.flush();
+  const Stopwatch clock;
   while (engine.has_work()) {
-    const Stopwatch clock;
     for (const RequestOutput& output : engine.step()) {
       if (!output.error.empty()) return error(output.error);
     }
-    seconds.push_back(clock.seconds());
   }
-  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+  tracer.flush();
+  return clock.seconds() / decode;
 }
 
 class TraceBench {
@@ -85,12 +88,12 @@ class TraceBench {
   ~TraceBench() { std::filesystem::remove(path_); }
 
   Status run() {
-    TRY(seconds_per_step(engine_, flags_.decode));  // pages, caches, threads
-    TRY_ASSIGN(double before, seconds_per_step(engine_, flags_.decode));
+    TRY(measure());  // pages, caches, threads
+    TRY_ASSIGN(double before, measure());
     for (int round = 0; round < flags_.rounds && !interrupted(); ++round) {
       for (size_t i = 0; i < std::size(kLevels); ++i) {
         TRY_ASSIGN(const double traced, seconds_traced(kLevels[i]));
-        TRY_ASSIGN(const double after, seconds_per_step(engine_, flags_.decode));
+        TRY_ASSIGN(const double after, measure());
         costs_[i].percents.push_back(100 * (2 * traced / (before + after) - 1));
         step_seconds_ = std::min(step_seconds_, after);
         before = after;
@@ -102,13 +105,13 @@ class TraceBench {
   void print_table() const {
     std::printf("%s, %d threads, a decode step of %.2f ms\n\n", engine_.files().path().c_str(),
                 runtime_.pool().size(), 1e3 * step_seconds_);
-    std::printf("%-8s %9s %21s %8s\n", "", "median", "lowest … highest", "limit");
-    std::printf("%-8s %8.4f%% %21s %7.2f%%  %s: %.2f ns × %.0f zones\n", "off", off_percent(), "",
+    std::printf("%-9s %9s %21s %8s\n", "", "median", "lowest … highest", "limit");
+    std::printf("%-9s %8.4f%% %21s %7.2f%%  %s: %.2f ns × %.0f zones\n", "off", off_percent(), "",
                 kOffLimit, off_percent() <= kOffLimit ? "held" : "MISSED", cost_.ns_per_zone_off,
                 zones_);
     for (const Cost& cost : costs_) {
       const auto [low, high] = std::minmax_element(cost.percents.begin(), cost.percents.end());
-      std::printf("%-8s %8.2f%% %9.2f%% … %6.2f%% ", cost.name.c_str(), cost.median(), *low, *high);
+      std::printf("%-9s %8.2f%% %9.2f%% … %6.2f%% ", cost.name.c_str(), cost.median(), *low, *high);
       if (cost.limit_percent == 0) {
         std::printf("\n");
         continue;
@@ -146,19 +149,23 @@ class TraceBench {
   }
 
  private:
-  static constexpr TraceLevel kLevels[] = {TraceLevel::kStep, TraceLevel::kOp, TraceLevel::kKernel};
+  static constexpr TraceLevel kLevels[] = {TraceLevel::kOff, TraceLevel::kStep, TraceLevel::kOp,
+                                           TraceLevel::kKernel};
   static constexpr double kOffLimit = 0.1;
 
+  Result<double> measure() { return seconds_per_step(engine_, runtime_.tracer(), flags_.decode); }
+
   Result<double> seconds_traced(TraceLevel level) {
+    if (level == TraceLevel::kOff) return measure();
     TRY_ASSIGN(const std::unique_ptr<TraceLog> log,
                TraceLog::open(runtime_.tracer(), {path_, level, 0, {}}, runtime_.pool().size()));
-    return seconds_per_step(engine_, flags_.decode);
+    return measure();
   }
 
   Status count_zones() {
     const auto counter = std::make_shared<Counter>();
     runtime_.tracer().attach(counter);
-    TRY(seconds_per_step(engine_, flags_.decode));
+    TRY(measure());
     runtime_.tracer().detach(counter);
     zones_ = counter->records / std::max(1.0, counter->steps);
     return Status();
@@ -171,7 +178,8 @@ class TraceBench {
   const TraceBenchFlags& flags_;
   const std::string path_;
   const TraceCost cost_ = measure_trace_cost();
-  std::vector<Cost> costs_ = {{"step", 0.5, {}}, {"op", 3, {}}, {"kernel", 0, {}}};
+  std::vector<Cost> costs_ = {
+      {"untraced", 0, {}}, {"step", 0.5, {}}, {"op", 3, {}}, {"kernel", 0, {}}};
   double step_seconds_ = 1e30;
   double zones_ = 0;
 };
@@ -180,7 +188,7 @@ Status bench_trace(const TraceBenchFlags& flags) {
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
   EngineOptions options = flags.engine;
-  options.max_model_len = flags.decode + 2;
+  options.max_model_len = kWarmUp + flags.decode + 1;
   options.max_num_seqs = 1;
   options.enable_prefix_caching = false;
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, options));

@@ -216,18 +216,18 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   ExecContext ctx{runtime_.device(), runtime_.pool(), arena_, kv_};
   ctx.trace = plan.trace;
   ctx.trace.backend = backend_;
-  const auto part = [&](const char* parent, const char* name) {
-    return PartScope(ctx.trace, TraceLevel::kStep, parent, name);
+  const auto part = [&](const char* name, TraceLevel level = TraceLevel::kOp) {
+    return PartScope(ctx.trace, level, "generation_loop", name);
   };
-  PartScope reset = part("generation_loop", "pool_reset");
+  PartScope reset = part("pool_reset");
   arena_.rewind(0);
   reset.end();
-  PartScope staging = part("generation_loop", "tensor_staging_prepare");
+  PartScope staging = part("tensor_staging_prepare");
   const BatchSizes sizes = recorder_->padded(builder_.sizes(plan));
   const bool known = in_flight_.empty() || sampler_->newest() != nullptr;
   Batch batch = builder_.build(plan, sizes, known ? &sampled_ : nullptr);
   staging.end();
-  PartScope flushing = part("generation_loop", "tensor_staging_flush");
+  PartScope flushing = part("tensor_staging_flush");
   batch.data = static_cast<const int32_t*>(runtime_.device().stage(
       StageSlot::kBatch, batch.host, Batch::buffer_elements(sizes) * sizeof(int32_t)));
   batch.previous = sampler_->on_device();
@@ -236,7 +236,7 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   ctx.ledger = ledger_;
   const Tensor logits = ctx.tensor(sizes.num_logits, model_.info().vocab_size, DType::kF32);
   StepResult& result = in_flight_.emplace_back();
-  PartScope forward = part("generation_loop", "forward_step_total");
+  PartScope forward = part("forward_step_total", TraceLevel::kStep);
   ops::copy_kv_blocks(ctx, plan.copies);
   const auto work = [&] { model_.forward(ctx, batch, {logits}); };
   // Ops are watched one by one, so nothing is played from a recording then.
@@ -246,7 +246,7 @@ Ticket ModelRunner::submit(const StepPlan& plan) {
   result.forward_ns = forward.end();
   if (hook_) show(plan, logits);
 
-  PartScope sampling = part("sampling", "next_token_ready_latency");
+  PartScope sampling(ctx.trace, TraceLevel::kStep, "sampling", "next_token_ready_latency");
   sampler_->submit(ctx, logits, rows_of(plan));
   result.scored = score_prompts(ctx, plan, logits);
   result.sample_ns = sampling.end();

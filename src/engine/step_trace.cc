@@ -96,7 +96,7 @@ void StepTrace::end(const BlockManager& blocks, const Scheduler& scheduler) {
   if (did_something_) {
     done_.deliver = {now_ns() - decided_ns_};
     {
-      const PartScope part(context_, TraceLevel::kStep, "generation_loop", "cache_logging");
+      const PartScope part(context_, TraceLevel::kOp, "generation_loop", "cache_logging");
       log_caches(blocks, scheduler);
     }
     const int64_t now = now_ns();

@@ -18,7 +18,7 @@ class LayerScope {
   ~LayerScope() {
     const int layer = ctx_.layer;
     ctx_.layer = -1;
-    if (ctx_.trace.on(TraceLevel::kOp)) trace_host_time(layer);
+    if (ctx_.trace.on(TraceLevel::kKernel)) trace_host_time(layer);
   }
   LayerScope(const LayerScope&) = delete;
   LayerScope& operator=(const LayerScope&) = delete;
@@ -32,7 +32,7 @@ class LayerScope {
     const int64_t host_ns = std::max<int64_t>(0, total_ns - (trace.op_ns - op_ns_before_));
     const int64_t end = part_.begin_ns() + total_ns;
     trace.tracer->add(
-        {TraceLevel::kOp, end - host_ns, end, trace.tracer->new_span(), span,
+        {TraceLevel::kKernel, end - host_ns, end, trace.tracer->new_span(), span,
          PartCompleted{"generation_loop", "forward_cpu_block_{}", layer, trace.step}});
   }
 

@@ -30,6 +30,7 @@ class Ring {
     }
     std::construct_at(reinterpret_cast<T*>(places_[end & mask_].bytes), std::move(value));
     end_.store(end + 1, std::memory_order_release);
+    fetch(places_[(end + 1) & mask_]);
   }
 
   // The other's: hands over everything that is there now, oldest first, and says how many.
@@ -51,6 +52,11 @@ class Ring {
   struct Place {
     alignas(T) unsigned char bytes[sizeof(T)];
   };
+  // A ring is larger than a cache: by the time the next one is put in, its place is here.
+  static void fetch(const Place& place) {
+    for (size_t at = 0; at < sizeof(Place); at += 64) __builtin_prefetch(place.bytes + at, 1);
+  }
+
   const size_t mask_;
   const std::unique_ptr<Place[]> places_;
   alignas(64) std::atomic<size_t> end_{0};  // written by the one

@@ -46,8 +46,8 @@ int64_t mean(const LoopTimes& times, int64_t ThreadTime::*part) {
   return sum / std::max<int64_t>(1, static_cast<int64_t>(times.threads.size()));
 }
 
-// What never changes from one call of an op to the next.
-std::string line_head(const OpCall& call, const std::string& path, const char* backend) {
+// A line's text from the spans to the duration, which never changes from one call to the next.
+std::string line_head(const OpCall& call, const char* backend) {
   std::string text;
   JsonLine(text)
       .text(",")
@@ -55,22 +55,38 @@ std::string line_head(const OpCall& call, const std::string& path, const char* b
       .open("event")
       .field("type", "GpuOpCompleted")
       .open("data")
-      .field("op_name", path)
+      .field("op_name", path_of(call))
       .field("backend", backend)
       .text(",\"duration_us\":");
   return text;
 }
+
+// From the step on: what never changes either, and then what changes with the shape alone.
 std::string line_middle(const OpCall& call, const std::string& kernel) {
   std::string text;
   JsonLine(text)
       .text(",")
-      .open("data")
       .field("op", call.op)
       .field("kernel", kernel)
       .field("dtype", dtype_name(call.dtype))
       .field("phase", phase_name(call.phase))
       .field("layer", call.layer);
   return text;
+}
+
+void put_tail(std::string& text, const OpCompleted& op) {
+  const OpCall& call = op.call;
+  text.clear();
+  JsonLine json(text);
+  if (call.matmul) {
+    json.text(",\"batch\":1,\"m\":").value(call.rows).text(",\"n\":").value(call.out);
+    json.text(",\"k\":").value(call.in).text(",\"tA\":0,\"tB\":1,\"rows\":").value(call.rows);
+  } else {
+    json.text(",\"out\":").value(call.out).text(",\"in\":").value(call.in);
+    json.text(",\"rows\":").value(call.rows);
+  }
+  json.text(",\"bytes\":").value(call.bytes).text(",\"flops\":").value(call.flops);
+  json.text(",\"threads\":").value(op.threads).text("}}}}\n");
 }
 
 }  // namespace
@@ -110,20 +126,25 @@ size_t TraceFormat::OpKeyHash::operator()(const OpKey& key) const {
          (static_cast<size_t>(key.dtype) << 1) + static_cast<size_t>(key.phase);
 }
 
-const TraceFormat::OpNames& TraceFormat::names_of(const OpCall& call, const char* backend) {
-  OpNames& names = names_[{call.op, call.kernel, backend, call.dtype, call.phase, call.layer}];
-  if (!names.path.empty()) return names;
-  names.kernel = kernel_name(call, backend);
-  names.path = path_of(call);
-  names.head = line_head(call, names.path, backend);
-  names.middle = line_middle(call, names.kernel);
-  return names;
+TraceFormat::OpText& TraceFormat::text_of(const OpCall& call, const char* backend) {
+  const OpKey key{call.op, call.kernel, backend, call.dtype, call.phase, call.layer};
+  OpText* const expected = last_op_ == nullptr ? nullptr : last_op_->next;
+  if (expected != nullptr && expected->key == key) return *(last_op_ = expected);
+  OpText& text = op_texts_[key];
+  if (text.head.empty()) {
+    text.key = key;
+    text.kernel = kernel_name(call, backend);
+    text.head = line_head(call, backend);
+    text.middle = line_middle(call, text.kernel);
+  }
+  if (last_op_ != nullptr) last_op_->next = &text;
+  return *(last_op_ = &text);
 }
 
 // A choice of kernel is written when it is first seen; at level kernel, for every call.
-void TraceFormat::write_choice(const TraceRecord& record, const OpCompleted& op, std::string& out) {
+void TraceFormat::write_choice(const TraceRecord& record, const OpCompleted& op,
+                               const std::string& kernel, std::string& out) {
   const OpCall& call = op.call;
-  const std::string& kernel = names_of(call, op.backend).kernel;
   Line line(*this, record, call.op, "KernelBackendSelected", out);
   line.data().field("op_name", call.op).field("backend", op.backend);
   line.data().field("reason", *call.reason != '\0' ? call.reason : "OnlyAvailable");
@@ -131,24 +152,18 @@ void TraceFormat::write_choice(const TraceRecord& record, const OpCompleted& op,
 }
 
 void TraceFormat::write(const TraceRecord& record, const OpCompleted& op, std::string& out) {
-  const size_t known = names_.size();
-  const OpNames& names = names_of(op.call, op.backend);
-  const bool is_new = names_.size() > known && chosen_.emplace(names.kernel, op.call.op).second;
-  if (is_new || level_ == TraceLevel::kKernel) write_choice(record, op, out);
-  const OpCall& call = op.call;
+  OpText& text = text_of(op.call, op.backend);
+  const bool is_new = text.tail.empty() && chosen_.emplace(text.kernel, op.call.op).second;
+  if (is_new || level_ == TraceLevel::kKernel) write_choice(record, op, text.kernel, out);
+  const OpShape shape{op.call.rows, op.call.out, op.call.in, op.call.bytes, op.call.flops};
+  if (text.tail.empty() || text.shape != shape) {
+    text.shape = shape;
+    put_tail(text.tail, op);
+  }
   JsonLine json(out);
   begin_line(json, record);
-  json.text(names.head).value(Micros{record.end_ns - record.begin_ns}).text(names.middle);
-  if (call.matmul) {
-    json.text(",\"batch\":1,\"m\":").value(call.rows).text(",\"n\":").value(call.out);
-    json.text(",\"k\":").value(call.in).text(",\"tA\":0,\"tB\":1,\"rows\":").value(call.rows);
-  } else {
-    json.text(",\"out\":").value(call.out).text(",\"in\":").value(call.in);
-    json.text(",\"rows\":").value(call.rows);
-  }
-  json.text(",\"step\":").value(op.step).text(",\"bytes\":").value(call.bytes);
-  json.text(",\"flops\":").value(call.flops).text(",\"threads\":").value(op.threads);
-  json.text("}}}}\n");
+  json.text(text.head).value(Micros{record.end_ns - record.begin_ns});
+  json.text(",\"data\":{\"step\":").value(op.step).text(text.middle).text(text.tail);
 }
 
 void TraceFormat::write(const TraceRecord& record, const DeviceTime& time, std::string& out) {
@@ -160,13 +175,24 @@ void TraceFormat::write(const TraceRecord& record, const DeviceTime& time, std::
 }
 
 void TraceFormat::write(const TraceRecord& record, const PartCompleted& part, std::string& out) {
-  std::string& name = part_names_[{part.name, part.layer}];
-  if (name.empty()) name = with_layer(part.name, part.layer);
-  Line line(*this, record, name, "InternalKernelCompleted", out);
-  line.data().text("\"parent_op_name\":\"").text(part.parent);
-  line.data().text("\",\"internal_kernel_name\":\"").text(name).text("\",\"duration_us\":");
-  line.data().value(Micros{record.end_ns - record.begin_ns}).text(",\"step\":").value(part.step);
-  line.data().text(",\"layer\":").value(part.layer);
+  PartText& text = part_texts_[{part.parent, part.name, part.layer}];
+  if (text.head.empty()) {
+    const std::string name = with_layer(part.name, part.layer);
+    JsonLine(text.head)
+        .text(",")
+        .field("span_name", name)
+        .open("event")
+        .field("type", "InternalKernelCompleted")
+        .open("data")
+        .field("parent_op_name", part.parent)
+        .field("internal_kernel_name", name)
+        .text(",\"duration_us\":");
+    JsonLine(text.tail).text(",").field("layer", part.layer).text("}}}\n");
+  }
+  JsonLine json(out);
+  begin_line(json, record);
+  json.text(text.head).value(Micros{record.end_ns - record.begin_ns});
+  json.text(",\"step\":").value(part.step).text(text.tail);
 }
 
 // The loop's time is what its threads worked, on average, and what they stood waiting for the last
@@ -178,8 +204,8 @@ void TraceFormat::write(const TraceRecord& record, const LoopCompleted& complete
   TraceRecord at{record.level, record.begin_ns, record.begin_ns, record.span, record.parent, {}};
   {
     Line line(*this, at, times.what, "GpuKernelDispatched", out);
-    const OpNames& names = names_of(loop.call, loop.backend);
-    line.data().field("kernel_name", names.kernel).field("op_name", names.path);
+    line.data().field("kernel_name", text_of(loop.call, loop.backend).kernel);
+    line.data().field("op_name", path_of(loop.call));
     line.data().field("thread_groups", times.tasks);
   }
   const int64_t duration = record.end_ns - record.begin_ns;

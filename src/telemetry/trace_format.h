@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -29,7 +30,7 @@ class TraceFormat {
  private:
   class Line;
   void begin_line(JsonLine& json, const TraceRecord& at);
-  // An op is called again and again: its names are made once.
+  // An op is called again and again: most of its line is made once.
   struct OpKey {
     const char* op;
     const char* kernel;
@@ -42,15 +43,22 @@ class TraceFormat {
   struct OpKeyHash {
     size_t operator()(const OpKey& key) const;
   };
-  struct OpNames {
+  struct OpShape {
+    int64_t rows = 0, out = 0, in = 0;
+    double bytes = 0, flops = 0;
+    bool operator==(const OpShape&) const = default;
+  };
+  struct OpText {
     std::string kernel;  // "linear_q4_1_avx2"
-    std::string path;    // "Generation Loop/block_3/linear_add"
-    // A line's text around its numbers: from the spans to the duration, and from there to the
-    // sizes.
+    // A line's text around its numbers; the end is as the last one with that shape had it.
     std::string head;
     std::string middle;
+    std::string tail;
+    OpShape shape;
+    OpKey key;
+    OpText* next = nullptr;  // that followed it the last time: steps repeat themselves
   };
-  const OpNames& names_of(const OpCall& call, const char* backend);
+  OpText& text_of(const OpCall& call, const char* backend);
 
   void write(const TraceRecord& record, const OpCompleted& op, std::string& out);
   void write(const TraceRecord& record, const DeviceTime& time, std::string& out);
@@ -62,13 +70,20 @@ class TraceFormat {
   void write(const TraceRecord& record, const Note& note, std::string& out);
   template <class Event>
   void write(const TraceRecord& record, const Event& event, std::string& out);
-  void write_choice(const TraceRecord& record, const OpCompleted& op, std::string& out);
+  void write_choice(const TraceRecord& record, const OpCompleted& op, const std::string& kernel,
+                    std::string& out);
 
   const TraceLevel level_;
   const int64_t start_ns_;
   uint64_t lines_ = 0;
-  std::unordered_map<OpKey, OpNames, OpKeyHash> names_;
-  std::map<std::pair<const char*, int>, std::string> part_names_;  // with their layer
+  std::unordered_map<OpKey, OpText, OpKeyHash> op_texts_;
+  OpText* last_op_ = nullptr;
+  struct PartText {
+    std::string head;  // from the spans to the duration
+    std::string tail;  // from the step on
+  };
+  using PartKey = std::tuple<const char*, const char*, int>;  // parent, name, layer
+  std::map<PartKey, PartText> part_texts_;
   std::set<std::pair<std::string, const char*>> chosen_;  // kernels and ops already written
 };
 

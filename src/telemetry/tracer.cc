@@ -11,8 +11,9 @@ namespace tinyvllm {
 namespace {
 
 // Between two looks at the rings. Nobody wakes the thread for a record: that would be a system call
-// on the step's path.
-constexpr auto kInterval = std::chrono::milliseconds(10);
+// on the step's path. Where every core has a thread of the steps', waking up takes a core from one
+// of them, and others may wait for it: seldom is better.
+constexpr auto kInterval = std::chrono::milliseconds(50);
 
 std::atomic<uint64_t> tracers{0};  // so far, to tell their threads' rings apart
 

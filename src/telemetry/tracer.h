@@ -33,7 +33,7 @@ class TraceSink {
 class Tracer {
  public:
   // A decode step of a small model at level kernel notes some 600 records in 3 ms: the default
-  // holds a tenth of a second of them.
+  // holds three times what comes between two looks.
   explicit Tracer(size_t places = 1 << 15);  // of a thread's ring, a power of two
   ~Tracer();                                 // those who still want records get all that are left
   Tracer(const Tracer&) = delete;

@@ -135,18 +135,28 @@ TEST_F(TraceFiles, AnOpIsThisLine) {
   std::string out;
   format.append({TraceLevel::kOp, 1'000'500, 1'031'520, 9, 8, op}, out);
   format.append({TraceLevel::kOp, 1'000'500, 1'031'520, 9, 8, op}, out);  // the choice is known now
-  const std::string line =
-      R"({"timestamp":31.520,"span_id":9,"parent_span_id":8,"span_name":"norm_linear",)"
-      R"("event":{"type":"GpuOpCompleted","data":{"op_name":"Generation Loop/block_12/norm_linear",)"
-      R"("backend":"cpu-avx2","duration_us":31.020,"data":{"op":"norm_linear",)"
-      R"("kernel":"linear_q4_1_avx2","dtype":"Q4_1","phase":"decode","layer":12,"batch":1,"m":1,)"
-      R"("n":960,"k":576,"tA":0,"tB":1,"rows":1,"step":4,"bytes":345600.500,)"
-      R"("flops":1105920,"threads":2}}}})";
+  op.step = 5;
+  op.call.rows = 3;  // another shape, which the line must not have kept
+  format.append({TraceLevel::kOp, 1'000'500, 1'031'520, 9, 8, op}, out);
+  const auto line = [](int step, int rows) {
+    const std::string n = std::to_string(rows);
+    return R"({"timestamp":31.520,"span_id":9,"parent_span_id":8,"span_name":"norm_linear",)"
+           R"("event":{"type":"GpuOpCompleted","data":{"op_name":)"
+           R"("Generation Loop/block_12/norm_linear","backend":"cpu-avx2","duration_us":31.020,)"
+           R"("data":{"step":)" +
+           std::to_string(step) +
+           R"(,"op":"norm_linear",)"
+           R"("kernel":"linear_q4_1_avx2","dtype":"Q4_1","phase":"decode","layer":12,"batch":1,)"
+           R"("m":)" +
+           n + R"(,"n":960,"k":576,"tA":0,"tB":1,"rows":)" + n +
+           R"(,"bytes":345600.500,"flops":1105920,"threads":2}}}})"
+           "\n";
+  };
   const std::string choice =
       R"({"timestamp":31.520,"span_id":9,"parent_span_id":8,"span_name":"norm_linear",)"
       R"("event":{"type":"KernelBackendSelected","data":{"op_name":"norm_linear",)"
       R"("backend":"cpu-avx2","reason":"why","kernel":"linear_q4_1_avx2","dtype":"Q4_1"}}})";
-  EXPECT_EQ(out, choice + "\n" + line + "\n" + line + "\n");
+  EXPECT_EQ(out, choice + "\n" + line(4, 1) + line(4, 1) + line(5, 3));
 }
 
 TEST_F(TraceFiles, PartsBeginAlikeAndLoseNothing) {
