@@ -29,15 +29,15 @@ Result<Buffer> floats(Device& device, const TensorView& view, float offset) {
   return buffer;
 }
 
-// What a norm of x into y must move and do; `moved` counts further reads and writes of x.
-OpCall describe(const char* op, const Tensor& x, double moved) {
+// What a norm of rows like x must do; `moved` are the bytes of rows that it reads and writes.
+OpCall describe(const char* op, const Norm& norm, const Tensor& x, double moved) {
   const double elements = static_cast<double>(x.rows) * static_cast<double>(x.cols);
   return OpCall{.op = op,
                 .kernel = "norm",
                 .rows = x.rows,
                 .out = x.cols,
                 .in = x.cols,
-                .bytes = moved * bytes_of(x) + static_cast<double>(row_bytes(x.dtype, x.cols)),
+                .bytes = moved + static_cast<double>(norm.weight.bytes() + norm.bias.bytes()),
                 .flops = 4 * elements};
 }
 
@@ -69,7 +69,7 @@ Result<Norm> make_norm(Device& device, NormKind kind, float eps, const TensorVie
 void norm(ExecContext& ctx, const Norm& norm, const Tensor& x, const Tensor& y) {
   check(x, y, norm.width);
   const OpScope scope(
-      ctx, [&] { return describe("norm", x, 2); }, &y);
+      ctx, [&] { return describe("norm", norm, x, bytes_of(x) + bytes_of(y)); }, &y);
   if (on_card(ctx)) {
     if (!ctx.dry_run) cuda::norm(ctx, norm, x, y);
   } else if (!ctx.dry_run) {
@@ -80,7 +80,7 @@ void norm(ExecContext& ctx, const Norm& norm, const Tensor& x, const Tensor& y) 
 void norm_add(ExecContext& ctx, const Norm& norm, const Tensor& y, const Tensor& x) {
   check(y, x, norm.width);
   const OpScope scope(
-      ctx, [&] { return describe("norm_add", x, 3); }, &x);
+      ctx, [&] { return describe("norm_add", norm, x, bytes_of(y) + 2 * bytes_of(x)); }, &x);
   if (on_card(ctx)) {
     if (!ctx.dry_run) cuda::norm_add(ctx, norm, y, x);
   } else {
@@ -91,7 +91,7 @@ void norm_add(ExecContext& ctx, const Norm& norm, const Tensor& y, const Tensor&
 void head_norm(ExecContext& ctx, const Norm& norm, const Tensor& x) {
   CHECK(norm.width > 0 && x.cols % norm.width == 0)
       << x.cols << " columns in heads of " << norm.width;
-  const OpScope scope(ctx, [&] { return describe("head_norm", x, 2); });
+  const OpScope scope(ctx, [&] { return describe("head_norm", norm, x, 2 * bytes_of(x)); });
   if (on_card(ctx)) {
     if (!ctx.dry_run) cuda::head_norm(ctx, norm, x);
   } else if (!ctx.dry_run) {

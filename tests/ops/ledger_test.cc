@@ -40,6 +40,20 @@ TEST(LedgerTest, LinearMovesItsWeightsOnce) {
   EXPECT_LE(call.begin_ns, call.end_ns);
 }
 
+TEST(LedgerTest, HeadNormReadsOneHeadsWeights) {
+  OpRunner runner;
+  const std::vector<float> weights(16, 1.0f);
+  const TensorView view{weights.data(), DType::kF32, Shape{16}};
+  const Norm norm = make_norm(runner.device(), NormKind::kRms, 1e-5f, view, nullptr).value();
+  Matrix x = random_matrix(3, 4 * 16, 1);
+  Ledger ledger;
+  runner.run([&](ExecContext& ctx) {
+    ctx.ledger = &ledger;
+    head_norm(ctx, norm, x.tensor());
+  });
+  EXPECT_EQ(ledger.calls().front().bytes, 4.0 * (2 * 3 * 64 + 16));
+}
+
 TEST(LedgerTest, AttentionReadsWhatIsSeenOncePerSequence) {
   OpRunner runner;
   const DealtBlocks tables({100, 40}, 16, 1);
