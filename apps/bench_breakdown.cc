@@ -225,7 +225,7 @@ void write_ops(BenchSession& session, const std::vector<ProfiledStep>& prefill,
     const double reached = 1e6 * least.seconds / us;
     table.rows.push_back({name, str_cat(op.us.size()), decimal(us),
                           decimal(op.call.bytes / us / 1e3), decimal(op.call.flops / us / 1e3),
-                          percent(reached), least.by});
+                          least.seconds > 0 ? percent(reached) : "-", least.by});
     // A card runs on after the host's clock has stopped: only its own limits would judge.
     if (session.runtime().device().host_reads()) session.check_limit(name, reached);
     session.report().result({"op, " + name, "us", op.us, 1e6 * least.seconds});

@@ -1,7 +1,6 @@
 #include "apps/roof.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <string_view>
 
@@ -17,21 +16,13 @@ constexpr size_t kFirstCacheBytes = size_t{16}
 // Seconds; none at a rate that nobody has measured.
 double over(double work, double rate) { return rate > 0 ? work / rate : 0; }
 
-// Bytes; 0 where the kernel does not say.
-size_t last_cache_bytes() {
-  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
-  size_t kilobytes = 0;
-  char unit = 0;
-  file >> kilobytes >> unit;
-  return unit == 'M' ? kilobytes << 20 : kilobytes << 10;
-}
-
 }  // namespace
 
 Roof::Bound Roof::least(const OpCall& call) const {
   const std::string_view op = call.op;
   const bool linear = op.find("linear") != std::string_view::npos;
   const bool from_memory = linear || op == "attention" || op == "embedding";
+  if (!from_memory && cache_bytes_per_s <= 0) return {0, "-"};
   // A linear's activations stay in the caches; what has to come is its weights.
   const double weights =
       static_cast<double>(row_bytes(call.dtype, call.in)) * static_cast<double>(call.out);
@@ -64,7 +55,7 @@ Result<Roof> make_roof(Runtime& runtime, const MachineLimits& limits, size_t wei
   };
   const size_t first_caches = kFirstCacheBytes * static_cast<size_t>(runtime.pool().size());
   TRY_ASSIGN(roof.cache_bytes_per_s, read_rate(first_caches));
-  if (weight_bytes > 0 && weight_bytes < last_cache_bytes()) {
+  if (weight_bytes > 0 && weight_bytes < runtime.device().spec().last_cache_bytes) {
     TRY_ASSIGN(const double rate, read_rate(std::max(weight_bytes, first_caches)));
     roof.weights_bytes_per_s = std::max(rate, limits.read_bytes_per_s);
   }

@@ -14,9 +14,10 @@ struct Roof {
   MachineLimits limits;
   double weights_bytes_per_s = 0;  // read again every step: memory's speed, or the last cache's
                                    // where a model fits it
-  double cache_bytes_per_s = 0;    // of activations, which never leave the first caches
+  double cache_bytes_per_s = 0;    // of activations, which never leave the first caches; 0: not
+                                   // measured, as a card's, and then nothing bounds them here
 
-  // What bounds it, in words: "memory", "multiplying" or "caches".
+  // What bounds it, in words: "memory", "multiplying" or "caches"; "-" and 0 s without a limit.
   struct Bound {
     double seconds = 0;
     const char* by = "";

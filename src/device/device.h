@@ -48,6 +48,12 @@ class StepRecorder {
 // Inputs of a step that go to the device, each to an address of its own.
 enum class StageSlot { kBatch, kSampling, kCount };
 
+// What the system says of a device without measuring; 0: it does not.
+struct DeviceSpec {
+  size_t last_cache_bytes = 0;    // the cache before its memory
+  double memory_bytes_per_s = 0;  // at most, by clock and width
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -55,6 +61,7 @@ class Device {
   virtual DeviceKind kind() const = 0;
   virtual std::string name() const = 0;      // "cpu-avx2", for people and telemetry
   virtual std::string hardware() const = 0;  // as its maker calls it: "NVIDIA H200"
+  virtual DeviceSpec spec() const = 0;
 
   // Zeroed memory. `what` goes into the error: "4.2 GB for the KV cache, 1.1 GB free".
   virtual Result<Buffer> allocate(size_t bytes, const std::string& what) = 0;

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <sys/mman.h>
 #if defined(__x86_64__)
@@ -71,6 +72,15 @@ Result<std::unique_ptr<CpuDevice>> CpuDevice::create() {
   }
   return error("TINYVLLM_ISA: '", printable(wanted),
                "' is not one of those this machine has: ", names);
+}
+
+// How fast its memory is only firmware tables say, and only to root.
+DeviceSpec CpuDevice::spec() const {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  size_t size = 0;
+  char unit = 0;
+  file >> size >> unit;
+  return {unit == 'M' ? size << 20 : size << 10, 0};
 }
 
 Result<CpuDevice::Region*> CpuDevice::region_for(size_t bytes, const std::string& what) {

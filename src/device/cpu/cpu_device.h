@@ -26,6 +26,7 @@ class CpuDevice final : public Device {
   DeviceKind kind() const override { return DeviceKind::kCpu; }
   std::string name() const override { return std::string("cpu-") + isa_name(isa_); }
   std::string hardware() const override { return cpu_model(); }
+  DeviceSpec spec() const override;
   Result<Buffer> allocate(size_t bytes, const std::string& what) override;
   void free(void* data, size_t bytes) override;
   size_t available_memory() const override;

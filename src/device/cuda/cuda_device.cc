@@ -72,6 +72,17 @@ CudaDevice::~CudaDevice() {
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
+DeviceSpec CudaDevice::spec() const {
+  const auto attribute = [](cudaDeviceAttr which) {
+    int value = 0;
+    return cudaDeviceGetAttribute(&value, which, 0) == cudaSuccess ? value : 0;
+  };
+  // Every line of the bus carries two bits a clock.
+  const double clock_hz = 1e3 * attribute(cudaDevAttrMemoryClockRate);
+  const double bus_bytes = attribute(cudaDevAttrGlobalMemoryBusWidth) / 8.0;
+  return {static_cast<size_t>(attribute(cudaDevAttrL2CacheSize)), 2 * clock_hz * bus_bytes};
+}
+
 Result<Buffer> CudaDevice::allocate(size_t bytes, const std::string& what) {
   if (bytes == 0) return Buffer();
   void* data = nullptr;

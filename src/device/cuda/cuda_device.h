@@ -26,6 +26,7 @@ class CudaDevice final : public Device {
   DeviceKind kind() const override { return DeviceKind::kCuda; }
   std::string name() const override { return name_; }
   std::string hardware() const override { return hardware_; }
+  DeviceSpec spec() const override;
   Result<Buffer> allocate(size_t bytes, const std::string& what) override;
   void free(void* data, size_t bytes) override;
   size_t available_memory() const override;

@@ -14,6 +14,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::create(const CudaOptions& /*opti
 }
 CudaDevice::CudaDevice(const CudaOptions& options) : options_(options) {}
 CudaDevice::~CudaDevice() = default;
+DeviceSpec CudaDevice::spec() const { return {}; }
 Result<Buffer> CudaDevice::allocate(size_t, const std::string&) { return Buffer(); }
 void CudaDevice::free(void*, size_t) {}
 size_t CudaDevice::available_memory() const { return 0; }
