@@ -16,6 +16,15 @@ constexpr char kTinyPreset[] = "tiny";
 
 std::string megabytes(double bytes) { return decimal(bytes / 1e6) + " MB"; }
 
+std::string gigabytes_per_s(double rate) { return decimal(rate / 1e9) + " GB/s"; }
+
+// Beside what was measured, the first row's memory, what the device is said to do.
+void add_spec(Table& table, double memory_bytes_per_s) {
+  table.columns.insert(table.columns.begin() + 2, {"Spec"});
+  for (std::vector<std::string>& row : table.rows) row.insert(row.begin() + 2, "-");
+  table.rows.front()[2] = gigabytes_per_s(memory_bytes_per_s);
+}
+
 }  // namespace
 
 void add_bench_flags(CLI::App& command, BenchFlags& flags) {
@@ -144,21 +153,21 @@ void BenchSession::write_limits() {
   const MachineLimits& l = roof_.limits;
   const bool cached = roof_.weights_bytes_per_s > l.read_bytes_per_s;
   const double kv = work_->kv_bytes();
-  Table table{{{"Metric", Column::kLeft}, {"Value"}, {"Spec"}, {"Calculation", Column::kLeft}}, {}};
+  Table table{{{"Metric", Column::kLeft}, {"Value"}, {"Calculation", Column::kLeft}}, {}};
   const auto row = [&](const char* name, const std::string& value, const std::string& how) {
-    table.rows.push_back({name, value, "-", how});
+    table.rows.push_back({name, value, how});
   };
   const bool card = l.copy_bytes_per_s > 0;
-  row("Memory Bandwidth", decimal(l.read_bytes_per_s / 1e9) + " GB/s",
+  row("Memory Bandwidth", gigabytes_per_s(l.read_bytes_per_s),
       str_cat("measured: best of several read loops over ", card ? "4 GiB" : "1 GiB"));
   if (cached) {
-    row("Cache Bandwidth", decimal(roof_.weights_bytes_per_s / 1e9) + " GB/s",
+    row("Cache Bandwidth", gigabytes_per_s(roof_.weights_bytes_per_s),
         "measured: the weights fit the last cache, so it is their limit");
   }
   if (card) {
-    row("Copy Bandwidth", decimal(l.copy_bytes_per_s / 1e9) + " GB/s",
+    row("Copy Bandwidth", gigabytes_per_s(l.copy_bytes_per_s),
         "measured: within the card, each byte read and written");
-    row("Upload Bandwidth", decimal(l.upload_bytes_per_s / 1e9) + " GB/s",
+    row("Upload Bandwidth", gigabytes_per_s(l.upload_bytes_per_s),
         "measured: from pinned memory of the host");
     row("Matmul throughput", decimal(l.flops_per_s / 1e12) + " TFLOP/s",
         "measured: bf16, summed in float, best of 4096^3 and 8192^3");
@@ -178,8 +187,14 @@ void BenchSession::write_limits() {
   row("Max prompt tok/s (compute-bound)", decimal(work_->max_prompt_tok_s()) + " tok/s",
       str_cat(multiply, " throughput / ", decimal(work_->prompt_flops() / 1e6),
               " MFLOP per token"));
+  const double spec = runtime_->device().spec().memory_bytes_per_s;
+  if (spec > 0) add_spec(table, spec);
   report_.add(Heading{"Theoretical Limits"});
   report_.add(std::move(table));
+  if (spec <= 0) {
+    report_.add(Paragraph{
+        "No specification beside them: the system does not say how fast this memory is built."});
+  }
   report_.run().limits = {{"read_gb_s", l.read_bytes_per_s / 1e9},
                           {"weights_gb_s", roof_.weights_bytes_per_s / 1e9},
                           {"float_gflop_s", l.flops_per_s / 1e9},
@@ -187,6 +202,7 @@ void BenchSession::write_limits() {
                           {"max_decode_tok_s", work_->max_decode_tok_s()},
                           {"min_tpot_ms", 1e3 / work_->max_decode_tok_s()},
                           {"max_prompt_tok_s", work_->max_prompt_tok_s()}};
+  if (spec > 0) report_.run().limits.push_back({"spec_read_gb_s", spec / 1e9});
 }
 
 double BenchSession::kv_block_bytes() const {
