@@ -118,4 +118,27 @@ ops::AttentionParams attention_params(const DecoderConfig& c) {
   return {static_cast<int>(c.heads), c.attention_scale, 0};
 }
 
+void PlainDecoder::forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs) const {
+  const DecoderConfig& c = config;
+  const int64_t tokens = batch.sizes.num_tokens;
+  const Tensor x = ctx.residual(tokens, c.hidden);
+  ops::embedding(ctx, ends.embedding, batch, 1, x);
+  for (int i = 0; i < static_cast<int>(c.layers); ++i) {
+    const PlainLayer& layer = layers[static_cast<size_t>(i)];
+    const LayerScope scope(ctx, i);
+
+    const Qkv qkv = make_qkv(ctx, c, tokens);
+    const Tensor mixed = ctx.tensor(tokens, c.q_width());
+    ops::norm_linear(ctx, layer.attention_norm, layer.qkv, x, qkv.all);
+    ops::rope_kv_write(ctx, rope, batch, {0, i}, qkv.q, qkv.k, qkv.v);
+    ops::attention(ctx, attention_params(c), batch, {0, i}, qkv.q, mixed);
+    ops::linear_add(ctx, layer.output, mixed, x);
+
+    const Tensor gated = ctx.tensor(tokens, c.ffn);
+    ops::norm_linear_gated(ctx, layer.ffn_norm, layer.gate_up, ops::Gate::kSilu, x, gated);
+    ops::linear_add(ctx, layer.down, gated, x);
+  }
+  write_logits(ctx, ends, batch, x, outputs);
+}
+
 }  // namespace tinyvllm

@@ -47,4 +47,27 @@ Result<ops::Linear> bind_gate_up(WeightBinder& binder, const std::string& at,
 
 ops::AttentionParams attention_params(const DecoderConfig& config);
 
+// Llama's layer: a norm before attention, a norm before the gated feed-forward, nothing else.
+struct PlainLayer {
+  ops::Norm attention_norm;  // [hidden]
+  ops::Linear qkv;           // [hidden] → [heads + 2 · kv_heads, head_dim]
+  ops::Linear output;        // [heads · head_dim] → [hidden]
+  ops::Norm ffn_norm;        // [hidden]
+  ops::Linear gate_up;       // [hidden] → [2 · ffn]
+  ops::Linear down;          // [ffn] → [hidden]
+};
+
+// A model of nothing but such layers, one KV group for all of them. An architecture binds the
+// weights; a layer that does anything more is not plain, and its model has a forward of its own.
+struct PlainDecoder final : public Model {
+  const ModelInfo& info() const override { return model_info; }
+  void forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs) const override;
+
+  DecoderConfig config;
+  ModelInfo model_info;
+  ops::Rope rope;
+  Ends ends;
+  std::vector<PlainLayer> layers;
+};
+
 }  // namespace tinyvllm

@@ -21,46 +21,25 @@ constexpr NameRow kNames[] = {
     {"output", "lm_head"},
 };
 
-struct Layer {
-  ops::Norm attention_norm;  // [hidden]
-  ops::Linear qkv;           // [hidden] → [heads + 2 · kv_heads, head_dim]
-  ops::Linear output;        // [heads · head_dim] → [hidden]
-  ops::Norm ffn_norm;        // [hidden]
-  ops::Linear gate_up;       // [hidden] → [2 · ffn]
-  ops::Linear down;          // [ffn] → [hidden]
-};
+}  // namespace
 
-class Llama final : public Model {
- public:
-  Status bind(const ModelFiles& files, Device& device, ThreadPool& pool,
-              const ModelOptions& options);
-  const ModelInfo& info() const override { return info_; }
-  void forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs) const override;
-
- private:
-  DecoderConfig config_;
-  ModelInfo info_;
-  ops::Rope rope_;
-  Ends ends_;
-  std::vector<Layer> layers_;
-};
-
-Status Llama::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
-                   const ModelOptions& options) {
+Result<std::unique_ptr<Model>> load_llama(const ModelFiles& files, Device& device, ThreadPool& pool,
+                                          const ModelOptions& options) {
+  auto model = std::make_unique<PlainDecoder>();
   const ConfigReader reader(files, options.listing);
-  TRY_ASSIGN(config_, read_decoder_config(reader, files));
+  TRY_ASSIGN(model->config, read_decoder_config(reader, files));
   TRY_ASSIGN(const int64_t window, reader.window());
-  const DecoderConfig& c = config_;
+  const DecoderConfig& c = model->config;
   WeightBinder binder(files, device, pool, kNames, options);
   // GGUF files of this architecture have Q and K reordered so that neighbours rotate together.
   const auto pairing = reader.is_gguf() ? ops::RopePairing::kAdjacent : ops::RopePairing::kHalves;
-  TRY_ASSIGN(rope_, bind_rope(binder, c, pairing, options));
-  TRY_ASSIGN(ends_, bind_ends(binder, c));
+  TRY_ASSIGN(model->rope, bind_rope(binder, c, pairing, options));
+  TRY_ASSIGN(model->ends, bind_ends(binder, c));
   constexpr auto kRms = ops::NormKind::kRms;
   for (int64_t i = 0; i < c.layers; ++i) {
     const std::string at = str_cat("blk.", i, ".");
     const auto has_bias = [&](const char* name) { return binder.has(at + name, ".bias"); };
-    Layer layer;
+    PlainLayer layer;
     TRY_ASSIGN(layer.attention_norm, binder.norm(at + "attn_norm", kRms, c.norm_eps, c.hidden));
     TRY_ASSIGN(layer.qkv, bind_qkv(binder, at, c, has_bias("attn_q")));
     TRY_ASSIGN(layer.output, binder.linear({{at + "attn_output", c.hidden}}, c.q_width(),
@@ -69,43 +48,11 @@ Status Llama::bind(const ModelFiles& files, Device& device, ThreadPool& pool,
     TRY_ASSIGN(layer.gate_up, bind_gate_up(binder, at, c, has_bias("ffn_gate")));
     TRY_ASSIGN(layer.down,
                binder.linear({{at + "ffn_down", c.hidden}}, c.ffn, has_bias("ffn_down")));
-    layers_.push_back(std::move(layer));
+    model->layers.push_back(std::move(layer));
   }
   TRY(binder.finish());
-  info_ =
+  model->model_info =
       decoder_info(c, "llama", binder.bytes_per_token(), {kv_group(c, c.layers, window, options)});
-  return Status();
-}
-
-void Llama::forward(ExecContext& ctx, const Batch& batch, const Outputs& outputs) const {
-  const DecoderConfig& c = config_;
-  const int64_t tokens = batch.sizes.num_tokens;
-  const Tensor x = ctx.residual(tokens, c.hidden);
-  ops::embedding(ctx, ends_.embedding, batch, 1, x);
-  for (int i = 0; i < static_cast<int>(c.layers); ++i) {
-    const Layer& layer = layers_[static_cast<size_t>(i)];
-    const LayerScope scope(ctx, i);
-
-    const Qkv qkv = make_qkv(ctx, c, tokens);
-    const Tensor mixed = ctx.tensor(tokens, c.q_width());
-    ops::norm_linear(ctx, layer.attention_norm, layer.qkv, x, qkv.all);
-    ops::rope_kv_write(ctx, rope_, batch, {0, i}, qkv.q, qkv.k, qkv.v);
-    ops::attention(ctx, attention_params(c), batch, {0, i}, qkv.q, mixed);
-    ops::linear_add(ctx, layer.output, mixed, x);
-
-    const Tensor gated = ctx.tensor(tokens, c.ffn);
-    ops::norm_linear_gated(ctx, layer.ffn_norm, layer.gate_up, ops::Gate::kSilu, x, gated);
-    ops::linear_add(ctx, layer.down, gated, x);
-  }
-  write_logits(ctx, ends_, batch, x, outputs);
-}
-
-}  // namespace
-
-Result<std::unique_ptr<Model>> load_llama(const ModelFiles& files, Device& device, ThreadPool& pool,
-                                          const ModelOptions& options) {
-  auto model = std::make_unique<Llama>();
-  TRY(model->bind(files, device, pool, options));
   return std::unique_ptr<Model>(std::move(model));
 }
 
