@@ -15,22 +15,23 @@ namespace {
 
 using Tokens = DecodeStage::Tokens;
 
+class TokenwiseStage : public DecodeStage {
+ public:
+  explicit TokenwiseStage(const DecodeStep& step) : step_(step) {}
+  void push(std::string token, Tokens& out) override {
+    out.push_back(step_.piece(std::move(token)));
+  }
+
+ private:
+  const DecodeStep& step_;
+};
+
 // A step that treats every token alike.
 class TokenwiseStep : public DecodeStep {
  public:
-  std::unique_ptr<DecodeStage> start() const override { return std::make_unique<Stage>(*this); }
-
- private:
-  class Stage : public DecodeStage {
-   public:
-    explicit Stage(const DecodeStep& step) : step_(step) {}
-    void push(std::string token, Tokens& out) override {
-      out.push_back(step_.piece(std::move(token)));
-    }
-
-   private:
-    const DecodeStep& step_;
-  };
+  std::unique_ptr<DecodeStage> start() const override {
+    return std::make_unique<TokenwiseStage>(*this);
+  }
 };
 
 class ReplaceStep : public TokenwiseStep {
@@ -48,19 +49,7 @@ class ReplaceStep : public TokenwiseStep {
 class RegexReplaceStep : public TokenwiseStep {
  public:
   RegexReplaceStep(Regex regex, std::string to) : regex_(std::move(regex)), to_(std::move(to)) {}
-  std::string piece(std::string token) const override {
-    std::vector<Span> matches;
-    regex_.find_all(token, matches);
-    std::string out;
-    size_t copied = 0;
-    for (const Span& match : matches) {
-      out.append(token, copied, match.begin - copied);
-      out += to_;
-      copied = match.end;
-    }
-    out.append(token, copied, std::string::npos);
-    return out;
-  }
+  std::string piece(std::string token) const override { return regex_.replaced(token, to_); }
 
  private:
   Regex regex_;
@@ -166,7 +155,7 @@ class StripStep : public DecodeStep {
 
   std::unique_ptr<DecodeStage> start() const override {
     if (whole_) return std::make_unique<WholeStage>(*this);
-    return std::make_unique<TokenStage>(*this);
+    return std::make_unique<TokenwiseStage>(*this);
   }
 
   std::string piece(std::string token) const override {
@@ -187,17 +176,6 @@ class StripStep : public DecodeStep {
     }
     return token;
   }
-
-  class TokenStage : public DecodeStage {
-   public:
-    explicit TokenStage(const StripStep& step) : step_(step) {}
-    void push(std::string token, Tokens& out) override {
-      out.push_back(step_.piece(std::move(token)));
-    }
-
-   private:
-    const StripStep& step_;
-  };
 
   // Strips the beginning while it is there, and holds back what may turn out to be the end.
   class WholeStage : public DecodeStage {

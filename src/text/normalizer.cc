@@ -79,20 +79,6 @@ void append_nmt(char32_t c, std::string& out) {
   if (!dropped) utf8_append(out, space ? U' ' : c);
 }
 
-void replace_matches(std::string& text, const Regex& regex, std::string_view to) {
-  std::vector<Span> matches;
-  regex.find_all(text, matches);
-  std::string out;
-  size_t copied = 0;
-  for (const Span& match : matches) {
-    out.append(text, copied, match.begin - copied);
-    out += to;
-    copied = match.end;
-  }
-  out.append(text, copied, std::string::npos);
-  text = std::move(out);
-}
-
 // Bytes of the grapheme (a letter with what belongs to it) that begins at text[at].
 size_t grapheme_length(std::string_view text, size_t at) {
   const size_t begin = at;
@@ -178,7 +164,7 @@ std::unique_ptr<Normalizer> make_replace(std::string from, std::string to) {
 
 std::unique_ptr<Normalizer> make_regex_replace(Regex regex, std::string to) {
   return make([regex = std::move(regex), to = std::move(to)](std::string& text) {
-    if (!text.empty()) replace_matches(text, regex, to);
+    if (!text.empty()) text = regex.replaced(text, to);
   });
 }
 

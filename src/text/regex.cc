@@ -178,4 +178,18 @@ void Regex::find_all(std::string_view text, std::vector<Span>& matches) const {
   }
 }
 
+std::string Regex::replaced(std::string_view text, std::string_view to) const {
+  std::vector<Span> matches;
+  find_all(text, matches);
+  std::string out;
+  size_t copied = 0;
+  for (const Span& match : matches) {
+    out += text.substr(copied, match.begin - copied);
+    out += to;
+    copied = match.end;
+  }
+  out += text.substr(copied);
+  return out;
+}
+
 }  // namespace tinyvllm

@@ -22,6 +22,9 @@ class Regex {
   // all that the pattern sees: its ends are the ends of the text to anchors and look-around.
   void find_all(std::string_view text, std::vector<Span>& matches) const;
 
+  // `text` with `to`, as it stands, in place of every match.
+  std::string replaced(std::string_view text, std::string_view to) const;
+
  private:
   struct Compiled;
   explicit Regex(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}

@@ -1,7 +1,5 @@
 #include "text/template/print.h"
 
-#include <cstdio>
-
 #include "base/utf8.h"
 #include "text/template/interpreter.h"
 #include "text/template/loop.h"
@@ -143,16 +141,6 @@ class Printer {
   TextBuilder& out_;
 };
 
-void append_escape(TextBuilder& out, char32_t c, Origin origin) {
-  char text[16];
-  std::snprintf(text, sizeof(text),
-                c < 0x100     ? "\\x%02x"
-                : c < 0x10000 ? "\\u%04x"
-                              : "\\U%08x",
-                static_cast<unsigned>(c));
-  out.append(text, origin);
-}
-
 }  // namespace
 
 void print(Sandbox& sandbox, TextBuilder& out, const Value& value) {
@@ -182,7 +170,7 @@ const Str* to_ascii(Sandbox& sandbox, const Str& text) {
     if (c < 0x80) {
       out.append(text, begin, begin + 1);
     } else {
-      append_escape(out, c, text.origin_at(begin));
+      out.append(unicode::escape(c), text.origin_at(begin));
     }
   }
   return out.finish();
@@ -206,7 +194,7 @@ void print_quoted(TextBuilder& out, const Str& text) {
     kept = static_cast<uint32_t>(at);
     const Origin origin = text.origin_at(begin);
     if (!named) {
-      append_escape(out, c, origin);
+      out.append(unicode::escape(c), origin);
       continue;
     }
     const char letter = c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : static_cast<char>(c);

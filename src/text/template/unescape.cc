@@ -1,11 +1,11 @@
 // The inside of a string literal. Jinja hands it to Python's "unicode-escape" codec after writing
 // every character beyond ASCII as an escape of its own, and both halves of that show: an unknown
 // escape stays as it is, and a backslash before such a character swallows the other's backslash.
-#include <cstdio>
 #include <string>
 
 #include "base/utf8.h"
 #include "text/template/lexer.h"
+#include "text/template/unicode.h"
 
 namespace tinyvllm::jinja {
 namespace {
@@ -40,18 +40,6 @@ char32_t octal_escape(std::string_view literal, size_t& at) {
   return code;
 }
 
-// What stands after a backslash, one character beyond ASCII, as Python would write it: xe9, u6f22.
-void append_ascii(std::string& out, char32_t c) {
-  char text[16];
-  std::snprintf(text, sizeof(text),
-                c < 0x100     ? "x%02x"
-                : c < 0x10000 ? "u%04x"
-                              : "U%08x",
-                static_cast<unsigned>(c));
-  out += '\\';
-  out += text;
-}
-
 void undo_escape(std::string_view literal, size_t& at, std::string& out) {
   constexpr std::string_view kNames = "\\'\"abfnrtv";
   constexpr std::string_view kMeaning = "\\'\"\a\b\f\n\r\t\v";
@@ -69,7 +57,7 @@ void undo_escape(std::string_view literal, size_t& at, std::string& out) {
   } else if (c == 'N') {
     fail("characters by name (\\N{...}) are not supported in strings");
   } else if (static_cast<unsigned char>(c) >= 0x80) {
-    append_ascii(out, utf8_next(literal, at));
+    out += unicode::escape(utf8_next(literal, at));
   } else {
     out += '\\';
     out += c;

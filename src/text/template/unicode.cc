@@ -1,6 +1,7 @@
 #include "text/template/unicode.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <iterator>
 #include <utf8proc.h>
 
@@ -190,6 +191,13 @@ Cased to_lower(std::string_view text, size_t at, char32_t c) {
     result.add(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
   }
   return result;
+}
+
+std::string escape(char32_t c) {
+  const char* format = c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x";
+  char text[16];
+  std::snprintf(text, sizeof text, format, static_cast<unsigned>(c));
+  return text;
 }
 
 }  // namespace tinyvllm::jinja::unicode

@@ -41,4 +41,7 @@ Cased fold(char32_t c);
 // special.
 Cased to_lower(std::string_view text, size_t at, char32_t c);
 
+// As Python writes a character that it does not show: \xe9, \u6f22, \U0001f600.
+std::string escape(char32_t c);
+
 }  // namespace tinyvllm::jinja::unicode
