@@ -209,7 +209,6 @@ void write_ops(BenchSession& session, const std::vector<ProfiledStep>& prefill,
       }
     }
   }
-  const MachineLimits& limits = session.roof().limits;
   Table table{{{"Op", Column::kLeft},
                {"Calls"},
                {"Median (us)"},
@@ -233,18 +232,9 @@ void write_ops(BenchSession& session, const std::vector<ProfiledStep>& prefill,
       points.points.push_back({op.call.flops / op.call.bytes, op.call.flops / us / 1e3, name});
     }
   }
-  const double bandwidth = session.roof().weights_bytes_per_s / 1e9;
-  const auto roof_line = [&](const char* name, double peak) {
-    return Series{name, {{0.05, 0.05 * bandwidth}, {peak / bandwidth, peak}, {1000, peak}}};
-  };
   session.report().add(Heading{"Ops"});
   session.report().add(std::move(table));
-  session.report().add(
-      Figure{to_svg(Chart{"Roofline",
-                          {"FLOP for each byte", true},
-                          {"GFLOP/s", true},
-                          {roof_line("float limit", limits.flops_per_s / 1e9),
-                           roof_line("int8 limit", limits.int8_ops_per_s / 1e9), points}})});
+  session.report().add(roofline(session.roof(), {points}));
 }
 
 // The middle one of several runs.

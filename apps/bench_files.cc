@@ -3,17 +3,17 @@
 // reading a map. Files are written to the temporary folder and removed.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fcntl.h>
-#include <fstream>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
 
 #include "apps/bench.h"
-#include "base/json_writer.h"
+#include "apps/bench_report.h"
+#include "apps/process_memory.h"
+#include "base/stopwatch.h"
 #include "io/mapped_file.h"
 #include "io/model_files.h"
 #include "tests/io/gguf_builder.h"
@@ -30,28 +30,14 @@ constexpr size_t kTensorBytes = size_t{128} << 20;  // per-file data for reading
 struct FilesFlags {
   int samples = 15;
   std::string python = ".venv/bin/python";
-  bool json = false;
-};
-
-struct Row {
-  std::string name;
-  const char* unit;
-  double limit;                 // 0: none
-  std::vector<double> samples;  // ascending
-  double median() const { return samples.empty() ? 0 : samples[samples.size() / 2]; }
+  OutputFlags out;
 };
 
 template <class Work>
 double milliseconds(const Work& work) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch clock;
   work();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
-}
-
-Row make_row(std::string name, const char* unit, double limit, std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return {std::move(name), unit, limit, std::move(samples)};
+  return 1e3 * clock.seconds();
 }
 
 // A vocabulary as large as the largest in use, with everything a file can say about its tokens.
@@ -80,14 +66,10 @@ std::string big_vocabulary() {
 // Private memory of the process: maps of files do not count.
 double private_mb() {
   ::malloc_trim(0);
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("RssAnon:")) return std::stod(line.substr(8)) * 1024 / 1e6;
-  }
-  return 0;
+  return process_memory().anonymous / 1e6;
 }
 
-Status bench_open(const std::string& path, int samples, std::vector<Row>& rows) {
+Status bench_open(const std::string& path, int samples, BenchReport& report) {
   std::vector<double> times;
   const double before = private_mb();
   double memory = 0;
@@ -105,14 +87,14 @@ Status bench_open(const std::string& path, int samples, std::vector<Row>& rows) 
     if (!status.ok()) return status;
     if (i == 0) memory = private_mb() - before;
   }
-  rows.push_back(make_row("open, 262,144 tokens", "ms", kOpenLimitMs, times));
-  rows.push_back(make_row("memory beyond the map", "MB", kMemoryLimitMb, {memory}));
+  report.result({"open, 262,144 tokens", "ms", times});
+  report.result({"memory beyond the map", "MB", {memory}});
   return Status();
 }
 
 // The same file through the Python package, timed inside Python so that its start does not count.
 // Once: it takes tens of seconds.
-void bench_python(const std::string& path, const FilesFlags& flags, std::vector<Row>& rows) {
+void bench_python(const std::string& path, const FilesFlags& flags, BenchReport& report) {
   const std::string script =
       str_cat("import time, gguf; t = time.perf_counter(); gguf.GGUFReader(\"", path,
               "\"); print((time.perf_counter() - t) * 1e3)");
@@ -122,7 +104,7 @@ void bench_python(const std::string& path, const FilesFlags& flags, std::vector<
   double time = 0;
   const bool read = std::fscanf(pipe, "%lf", &time) == 1;
   ::pclose(pipe);
-  if (read) rows.push_back(make_row("the same, Python gguf", "ms", 0, {time}));
+  if (read) report.result({"the same, Python gguf", "ms", {time}});
 }
 
 struct Advice {
@@ -151,7 +133,7 @@ void drop_from_cache(const std::string& path) {
 
 // Cold: not in the page cache. Warm: there already, but mapped anew. The advices take turns, so
 // that a busy moment of the machine hits all alike.
-Status bench_advice(const std::string& path, int samples, std::vector<Row>& rows) {
+Status bench_advice(const std::string& path, int samples, BenchReport& report) {
   std::vector<double> cold[std::size(kAdvices)], warm[std::size(kAdvices)];
   volatile uint64_t sink = 0;
   for (int i = 0; i < samples; ++i) {
@@ -167,54 +149,38 @@ Status bench_advice(const std::string& path, int samples, std::vector<Row>& rows
   }
   for (size_t a = 0; a < std::size(kAdvices); ++a) {
     const std::string name = kAdvices[a].name;
-    rows.push_back(make_row("read 134 MB cold, " + name, "ms", 0, cold[a]));
-    rows.push_back(make_row("read 134 MB warm, " + name, "ms", 0, warm[a]));
+    report.result({"read 134 MB cold, " + name, "ms", cold[a]});
+    report.result({"read 134 MB warm, " + name, "ms", warm[a]});
   }
   return Status();
 }
 
-void print_table(const std::vector<Row>& rows) {
-  std::printf("%-32s %10s %10s %10s   %s\n", "", "best", "median", "limit", "unit");
-  for (const Row& row : rows) {
-    char limit[16] = "";
-    if (row.limit > 0) std::snprintf(limit, sizeof limit, "%.0f", row.limit);
-    std::printf("%-32s %10.1f %10.1f %10s   %s\n", row.name.c_str(), row.samples.front(),
-                row.median(), limit, row.unit);
+Table make_table(const std::vector<BenchResult>& results) {
+  Table table{{{"", Column::kLeft}, {"best"}, {"median"}, {"unit", Column::kLeft}}, {}};
+  for (const BenchResult& result : results) {
+    const double best = *std::min_element(result.samples.begin(), result.samples.end());
+    table.rows.push_back({result.name, decimal(best), decimal(result.value()), result.unit});
   }
-}
-
-void print_json(const std::vector<Row>& rows) {
-  JsonWriter json;
-  json.begin_object().key("machine").begin_object();
-  json.field("threads", std::thread::hardware_concurrency()).end_object();
-  json.key("results").begin_array();
-  for (const Row& row : rows) {
-    json.begin_object().field("name", row.name).field("value", row.median());
-    json.field("unit", row.unit).key("limit");
-    row.limit > 0 ? json.value(row.limit) : json.null();
-    json.key("utilization");
-    row.limit > 0 ? json.value(row.median() / row.limit) : json.null();
-    json.field("samples", row.samples).end_object();
-  }
-  std::printf("%s\n", json.end_array().end_object().str().c_str());
+  return table;
 }
 
 Status bench_files(const FilesFlags& flags) {
   const TempFolder folder;
-  std::vector<Row> rows;
+  BenchReport report("files", flags.out);
   const std::string path = folder.write("vocabulary.gguf", big_vocabulary());
-  TRY(bench_open(path, flags.samples, rows));
-  bench_python(path, flags, rows);
+  TRY(bench_open(path, flags.samples, report));
+  bench_python(path, flags, report);
   std::string data(kTensorBytes, '\0');
   for (size_t i = 0; i < data.size(); i += 64) data[i] = static_cast<char>(i >> 6);
   const std::string big = folder.write("data.bin", data);
-  TRY(bench_advice(big, std::max(3, flags.samples / 2), rows));
-  if (flags.json) {
-    print_json(rows);
-  } else {
-    print_table(rows);
-  }
-  return Status();
+  TRY(bench_advice(big, std::max(3, flags.samples / 2), report));
+  const double threads = std::thread::hardware_concurrency();
+  report.run().machine = {{"threads", threads}};
+  report.run().limits = {{"open_ms", kOpenLimitMs}, {"memory_mb", kMemoryLimitMb}};
+  report.add(make_table(report.run().results));
+  report.add(Paragraph{str_cat("Wanted: opened in ", kOpenLimitMs, " ms, with no more than ",
+                               kMemoryLimitMb, " MB beyond the map.")});
+  return report.finish();
 }
 
 }  // namespace
@@ -227,7 +193,7 @@ void add_bench_files(CLI::App& bench, Action& action) {
       ->capture_default_str();
   command->add_option("--python", flags->python, "an interpreter that has the gguf package")
       ->capture_default_str();
-  command->add_flag("--json", flags->json, "print one JSON object");
+  add_output_flags(*command, flags->out);
   command->footer("Example:\n  tinyvllm bench files --samples 30");
   command->callback([flags, &action] { action = [flags] { return bench_files(*flags); }; });
 }

@@ -9,7 +9,6 @@
 #include "apps/roof.h"
 #include "apps/timed_ops.h"
 #include "engine/machine_limits.h"
-#include "report/plot.h"
 #include "report/samples.h"
 
 namespace tinyvllm {
@@ -58,16 +57,7 @@ Figure make_figure(const std::vector<TimedOp>& ops, const Roof& roof) {
                                                         : rest;
     series.points.push_back({op.flops() / op.bytes(), op.flops() / best_us(op) / 1e3, {}});
   }
-  const double bandwidth = roof.limits.read_bytes_per_s / 1e9;
-  const auto line = [&](const char* name, double peak) {
-    return Series{name, {{0.05, 0.05 * bandwidth}, {peak / bandwidth, peak}, {1000, peak}}};
-  };
-  return Figure{to_svg(
-      Chart{"Roofline",
-            {"FLOP for each byte", true},
-            {"GFLOP/s", true},
-            {line("float limit", roof.limits.flops_per_s / 1e9),
-             line("int8 limit", roof.limits.int8_ops_per_s / 1e9), linear, attention, rest}})};
+  return roofline(roof, {linear, attention, rest});
 }
 
 Result<Roof> measure_roof(Runtime& runtime, bool remeasure) {

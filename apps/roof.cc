@@ -62,6 +62,20 @@ Result<Roof> make_roof(Runtime& runtime, const MachineLimits& limits, size_t wei
   return roof;
 }
 
+Figure roofline(const Roof& roof, const std::vector<Series>& points) {
+  const double bandwidth = roof.weights_bytes_per_s / 1e9;
+  const auto line = [&](const char* name, double rate) {
+    const double peak = rate / 1e9;
+    return Series{name, {{0.05, 0.05 * bandwidth}, {peak / bandwidth, peak}, {1000, peak}}};
+  };
+  std::vector<Series> series{line("float limit", roof.limits.flops_per_s)};
+  if (roof.limits.int8_ops_per_s != roof.limits.flops_per_s) {
+    series.push_back(line("int8 limit", roof.limits.int8_ops_per_s));
+  }
+  series.insert(series.end(), points.begin(), points.end());
+  return Figure{to_svg(Chart{"Roofline", {"FLOP for each byte", true}, {"GFLOP/s", true}, series})};
+}
+
 WorkLimit::WorkLimit(const Roof& roof, const ModelInfo& info, const ModelSummary& summary)
     : roof_(roof), weight_bytes_(static_cast<double>(info.weight_bytes)) {
   const auto parameters = [&](Component component) {

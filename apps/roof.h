@@ -5,6 +5,8 @@
 
 #include "engine/llm_engine.h"
 #include "io/model_summary.h"
+#include "report/document.h"
+#include "report/plot.h"
 #include "telemetry/ledger.h"
 #include "telemetry/limits.h"
 
@@ -28,6 +30,9 @@ struct Roof {
 
 // Measures what `limits` does not say. Weights that the last cache could hold are read from there.
 Result<Roof> make_roof(Runtime& runtime, const MachineLimits& limits, size_t weight_bytes);
+
+// Ops as points under the roof: FLOP/s reached against FLOP for each byte.
+Figure roofline(const Roof& roof, const std::vector<Series>& points);
 
 // A model's work, in tokens.
 class WorkLimit {
