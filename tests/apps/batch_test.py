@@ -85,7 +85,7 @@ class Batch(unittest.TestCase):
             self.assertIn(words, lines[index]["error"])
 
     def test_an_interrupted_run_goes_on(self):
-        self.write_input(*({"prompt": f"Count from {i}", "max_tokens": 8 if i % 4 else 400, "ignore_eos": True}
+        self.write_input(*({"prompt": f"Count from {i}", "max_tokens": 8 if i % 4 else 200, "ignore_eos": True}
                            for i in range(24)))
         process = subprocess.Popen(self.command(), stderr=subprocess.PIPE, text=True)
         while not self.output.exists() or self.output.stat().st_size == 0:
@@ -100,7 +100,7 @@ class Batch(unittest.TestCase):
 
         with self.output.open("a") as file:  # as a power cut leaves it
             file.write('{"index":23,"input":"00')
-        self.write_input(*(json.dumps({"prompt": f"Count from {i}", "max_tokens": 8 if i % 4 else 400,
+        self.write_input(*(json.dumps({"prompt": f"Count from {i}", "max_tokens": 8 if i % 4 else 200,
                                        "ignore_eos": True}) for i in range(24)))
         done = self.run_batch("-n", 512)
         self.assertEqual(done.returncode, 0, done.stderr)
