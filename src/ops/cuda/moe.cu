@@ -78,8 +78,8 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (row >= g.out) return;
   float sums[2] = {};
-  RowStream<kForm, 1>(g, row).run(xs, 0, sums);
-  RowStream<kForm, 1>(u, row).run(xs, 0, sums + 1);
+  RowStream<kForm>(g, row).run(xs, sums[0]);
+  RowStream<kForm>(u, row).run(xs, sums[1]);
   const float value = gate_of(gate, warp_sum(sums[0])) * warp_sum(sums[1]);
   if (threadIdx.x % kWarp == 0) store(y, slot, row, value);
 }
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     if (row >= d.out) continue;
     float sum = 0;
-    RowStream<kForm, 1>(d, row).run(xs, 0, &sum);
+    RowStream<kForm>(d, row).run(xs, sum);
     total = fmaf(weights[at], warp_sum(sum), total);
   }
   if (row < y.cols && threadIdx.x % kWarp == 0) store(y, token, row, load(y, token, row) + total);

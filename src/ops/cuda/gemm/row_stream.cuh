@@ -1,4 +1,4 @@
-// One row of W, read once by one warp and multiplied with rows of x that lie in shared memory.
+// One row of W, read once by one warp and multiplied with an x that lies in shared memory.
 #pragma once
 
 #include "ops/cuda/unpack.cuh"
@@ -23,10 +23,10 @@ __device__ inline void multiply(uint4 w, const __half* x, float& sum) {
   }
 }
 
-// What a lane holds of a row, and its products with kRows rows of x.
-template <Form kForm, int kRows>
+// What a lane holds of a row, and its products with x.
+template <Form kForm>
 struct RowStream {
-  static constexpr int kAhead = kForm == Form::kHalf ? 8 : 2;  // loads under way
+  static constexpr int kAhead = 2;  // loads under way
   using Piece = Codes<kForm>;
   Piece ahead[kAhead];
   const Packed& w;
@@ -45,46 +45,43 @@ struct RowStream {
       if (at < pieces) ahead[i].load(w, row, at);
     }
   }
-  __device__ void run(const __half* xs, int64_t padded, float* sums) {
+  __device__ void run(const __half* x, float& sum) {
     for (int64_t first = 0; first < pieces; first += kAhead * kWarp) {
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
         const int64_t at = first + i * kWarp + lane;
-        if (at < pieces) add(ahead[i], xs + staged_at<kForm>(at * kSpan), padded, sums);
+        if (at < pieces) add(ahead[i], x + staged_at<kForm>(at * kSpan), sum);
       }
       fetch(first + kAhead * kWarp);
     }
   }
-  __device__ static void add(const Piece& piece, const __half* x, int64_t padded, float* sums) {
+  __device__ static void add(const Piece& piece, const __half* x, float& sum) {
+    const auto* xv = reinterpret_cast<const uint4*>(x);
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const auto* xv = reinterpret_cast<const uint4*>(x + r * padded);
+    for (int half = 0; half < 2; ++half) {
+      float products = 0;
+      float total = 0;
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        float products = 0;
-        float total = 0;
+      for (int q = 0; q < 2; ++q) {
+        const uint4 eight = xv[2 * half + q];
+        const auto* pairs = reinterpret_cast<const __half2*>(&eight);
 #pragma unroll
-        for (int q = 0; q < 2; ++q) {
-          const uint4 eight = xv[2 * half + q];
-          const auto* pairs = reinterpret_cast<const __half2*>(&eight);
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            const float2 xf = __half22float2(pairs[i]);
-            const int column = 16 * half + 8 * q + 2 * i;
-            products = fmaf(piece.code(column), xf.x, products);
-            products = fmaf(piece.code(column + 1), xf.y, products);
-            total += xf.x + xf.y;
-          }
+        for (int i = 0; i < 4; ++i) {
+          const float2 xf = __half22float2(pairs[i]);
+          const int column = 16 * half + 8 * q + 2 * i;
+          products = fmaf(piece.code(column), xf.x, products);
+          products = fmaf(piece.code(column + 1), xf.y, products);
+          total += xf.x + xf.y;
         }
-        sums[r] = fmaf(piece.scale[half].x, products, sums[r]);
-        if constexpr (kForm != Form::k8) sums[r] = fmaf(piece.scale[half].y, total, sums[r]);
       }
+      sum = fmaf(piece.scale[half].x, products, sum);
+      if constexpr (kForm != Form::k8) sum = fmaf(piece.scale[half].y, total, sum);
     }
   }
 };
 
-template <int kRows>
-struct RowStream<Form::kHalf, kRows> {
+template <>
+struct RowStream<Form::kHalf> {
   static constexpr int kAhead = 8;
   uint4 ahead[kAhead];
   const uint4* w;
@@ -105,7 +102,7 @@ struct RowStream<Form::kHalf, kRows> {
       ahead[i] = at < pieces ? __ldcs(w + at) : uint4{};
     }
   }
-  __device__ void run(const __half* xs, int64_t padded, float* sums) {
+  __device__ void run(const __half* x, float& sum) {
     for (int64_t first = 0; first < pieces; first += kAhead * kWarp) {
       uint4 now[kAhead];
 #pragma unroll
@@ -114,9 +111,7 @@ struct RowStream<Form::kHalf, kRows> {
 #pragma unroll
       for (int i = 0; i < kAhead; ++i) {
         const int64_t at = first + i * kWarp + lane;
-        if (at >= pieces) continue;
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) multiply(now[i], xs + r * padded + at * 8, sums[r]);
+        if (at < pieces) multiply(now[i], x + at * 8, sum);
       }
     }
   }
