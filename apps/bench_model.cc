@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "apps/bench.h"
 #include "apps/bench_load.h"
@@ -31,10 +32,13 @@ struct ModelFlags {
   TraceFlags trace;
 };
 
+constexpr const char* kTokens = "tok/s";
+
 struct Measured {
   std::string name;             // "prompt 128", "decode 64", "decode 64 × 4"
   std::vector<double> samples;  // tokens a second, ascending
   double limit = 0;             // tokens a second that memory allows; 0: not known
+  const char* unit = kTokens;
 
   double median() const { return samples[samples.size() / 2]; }
 };
@@ -95,6 +99,14 @@ Result<std::vector<Measured>> measure_all(LLMEngine& engine, const ModelFlags& f
   return results;
 }
 
+// Weights over the bus to a card, the whole way from the file's map to where kernels read them.
+std::optional<Measured> measured_load(const LLMEngine& engine, double upload_bytes_per_s) {
+  const LLMEngine::Loading& loading = engine.loading();
+  if (upload_bytes_per_s == 0 || loading.seconds == 0) return std::nullopt;
+  const double rate = static_cast<double>(loading.bytes) / loading.seconds;
+  return Measured{"load", {rate / 1e9}, upload_bytes_per_s / 1e9, "GB/s"};
+}
+
 void print_table(const LLMEngine& engine, const std::vector<Measured>& results, int threads) {
   std::printf("%s, %d threads\n\n%-16s %12s %21s %8s\n", engine.files().path().c_str(), threads, "",
               "tokens/s", "lowest … highest", "limit");
@@ -102,7 +114,7 @@ void print_table(const LLMEngine& engine, const std::vector<Measured>& results, 
     std::printf("%-16s %12.1f %10.1f … %-8.1f", m.name.c_str(), m.median(), m.samples.front(),
                 m.samples.back());
     if (m.limit > 0) std::printf(" %7.0f%%", 100 * m.median() / m.limit);
-    std::printf("\n");
+    std::printf("%s\n", m.unit == kTokens ? "" : str_cat("  in ", m.unit).c_str());
   }
 }
 
@@ -118,7 +130,7 @@ void print_json(const LLMEngine& engine, const std::vector<Measured>& results, i
   if (read_bytes_per_s > 0) json.field("read_gb_s", read_bytes_per_s / 1e9);
   json.end_object().key("results").begin_array();
   for (const Measured& m : results) {
-    json.begin_object().field("name", m.name).field("value", m.median()).field("unit", "tok/s");
+    json.begin_object().field("name", m.name).field("value", m.median()).field("unit", m.unit);
     json.key("limit");
     m.limit > 0 ? json.value(m.limit) : json.null();
     json.key("utilization");
@@ -156,14 +168,16 @@ Status bench_model(const ModelFlags& flags) {
   options.enable_prefix_caching = false;
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, options));
 
-  double read_bytes_per_s = 0;
+  MachineLimits limits;
   if (!flags.no_limits) {
-    TRY_ASSIGN(const MachineLimits limits,
-               measure_limits(*runtime, cached_limits(*runtime).value_or(MachineLimits())));
-    read_bytes_per_s = limits.read_bytes_per_s;
+    TRY_ASSIGN(limits, measure_limits(*runtime, cached_limits(*runtime).value_or(MachineLimits())));
   }
+  const double read_bytes_per_s = limits.read_bytes_per_s;
   watch_interrupts();
-  TRY_ASSIGN(const std::vector<Measured> results, measure_all(*engine, flags, read_bytes_per_s));
+  TRY_ASSIGN(std::vector<Measured> results, measure_all(*engine, flags, read_bytes_per_s));
+  if (auto load = measured_load(*engine, limits.upload_bytes_per_s)) {
+    results.insert(results.begin(), std::move(*load));
+  }
   const int threads = runtime->pool().size();
   if (flags.json) {
     print_json(*engine, results, threads, read_bytes_per_s);

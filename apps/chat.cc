@@ -70,6 +70,7 @@ Status converse(ChatSession& session) {
     if (outcome == LineEditor::Outcome::kInterrupted) continue;
     if (message.find_first_not_of(" \t\n") == std::string::npos) continue;
     const Status status = respond(session, message, quit);
+    TRY(session.health());
     if (!status.ok()) std::fprintf(stderr, "error: %s\n", status.message().c_str());
   }
   clear_interrupt();

@@ -37,6 +37,7 @@ class ChatSession {
   const SamplingParams& sampling() const { return sampling_; }
   const std::vector<ChatMessage>& messages() const { return messages_; }
   void print_stats() const;
+  Status health() const { return engine_.health(); }
 
  private:
   Status answer();

@@ -118,7 +118,8 @@ Status perplexity(const PerplexityFlags& flags) {
     const std::span<int32_t> window(tokens.data() + int64_t{tally.windows} * flags.ctx,
                                     static_cast<size_t>(flags.ctx));
     if (begin) window.front() = *begin;
-    tally.add(scorer->score(window, flags.ctx / 2 + 1));
+    TRY_ASSIGN(const std::vector<TokenScore> scores, scorer->score(window, flags.ctx / 2 + 1));
+    tally.add(scores);
     if (progress) {
       std::fprintf(stderr, "\r%d/%d windows, %.4f ", tally.windows, windows, tally.perplexity());
     }

@@ -55,7 +55,9 @@ class BatchRun {
     for (;;) {
       TRY(fill());
       if (pending_.empty() || interrupted()) break;
-      for (const RequestOutput& news : engine_.step()) TRY(receive(news));
+      const std::vector<RequestOutput> outputs = engine_.step();
+      TRY(engine_.health());  // what a device took down with it is asked again another time
+      for (const RequestOutput& news : outputs) TRY(receive(news));
       progress_.update(str_cat(static_cast<int64_t>(rate()), " tok/s"), progress(),
                        kWhole * files_.prompts_left);
     }

@@ -67,6 +67,8 @@ class Device {
   virtual Result<Buffer> allocate(size_t bytes, const std::string& what) = 0;
   virtual void free(void* data, size_t bytes) = 0;
   virtual size_t available_memory() const = 0;
+  // A device that failed stays failed, and this says how. Safe to call from any thread.
+  virtual Status health() const { return Status(); }
 
   // Host memory to the device's and back; both have happened when they return, as far as the host
   // and the ops that follow can tell.
@@ -74,7 +76,7 @@ class Device {
   virtual Status download(void* to, const void* from, size_t bytes) = 0;
   // A step's input as the device's ops see it. The host's side may be changed at once; the device's
   // is good until the slot's next call, and stays where it is unless it must grow.
-  virtual const void* stage(StageSlot slot, const void* host, size_t bytes) = 0;
+  virtual Result<const void*> stage(StageSlot slot, const void* host, size_t bytes) = 0;
 
   virtual std::unique_ptr<StepRecorder> make_recorder() { return std::make_unique<StepRecorder>(); }
   // Steps worth submitting before the first one's result is looked at.
@@ -84,10 +86,14 @@ class Device {
   // What the KV cache may take of the memory that is available now.
   virtual size_t cache_budget() const = 0;
 
-  // How long the device worked on what was enqueued between the two, by its own clock; the second
-  // waits for it. Below zero: it worked in the caller's time, and the host's clock is right.
-  virtual void begin_timing() {}
-  virtual int64_t end_timing_ns() { return -1; }
+  // A point in the device's work: passed when all that was enqueued before it is done. A number to
+  // ask with, good until many more were made; below zero: the device works in the caller's time,
+  // and the host's clock is right.
+  virtual int64_t mark() { return -1; }
+  // Between two of them by the device's own clock; waits until the later one has passed.
+  virtual int64_t ns_between(int64_t /*begin*/, int64_t /*end*/) { return 0; }
+  // Whether a step of a kind that was not run before takes much longer than the next such step.
+  virtual bool warms_up() const { return false; }
 
   // Whether the host may read the device's memory where it lies.
   virtual bool host_reads() const = 0;

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "engine/kv_sizing.h"
 #include "engine/load_trace.h"
 #include "engine/machine_limits.h"
@@ -56,9 +57,11 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
   engine->open_chat_template();
   PreparationStats stats;
+  const Stopwatch loading;
   TRY_ASSIGN(engine->model_,
              load_model(*engine->files_, runtime.device(), runtime.pool(),
                         {options.max_model_len, cache, options.load_progress, nullptr, &stats}));
+  engine->loading_ = {stats.bytes, loading.seconds()};
   trace_load(runtime, *engine->files_, engine->model_->info(), stats);
   TRY(engine->make_cache(runtime, options));
   return engine;
@@ -125,6 +128,7 @@ Result<std::vector<int32_t>> LLMEngine::encode(const ChatInput& conversation) co
 Result<PreparedRequest> LLMEngine::prepare(const Prompt& prompt, SamplingParams sampling,
                                            const RequestOptions& options) {
   const auto arrived = std::chrono::steady_clock::now();
+  TRY(health());
   TRY_ASSIGN(std::vector<int32_t> ids, encode(prompt));
   TRY_ASSIGN(PreparedRequest prepared,
              prepare_request(std::move(ids), std::move(sampling), options, *tokenizer_,

@@ -62,6 +62,15 @@ class LLMEngine {
   EngineStats stats() const { return core_->stats(); }
   int max_model_len() const { return max_model_len_; }
 
+  // Whether its device still works; once it does not, nothing will be answered any more.
+  Status health() const { return runtime_->device().health(); }
+  // How long the weights took from the file's map to where the device reads them.
+  struct Loading {
+    uint64_t bytes = 0;
+    double seconds = 0;
+  };
+  const Loading& loading() const { return loading_; }
+
  private:
   explicit LLMEngine(Runtime& runtime) : runtime_(&runtime) {}
   void open_chat_template();
@@ -80,6 +89,7 @@ class LLMEngine {
   std::unique_ptr<EngineCore> core_;
   std::unique_ptr<Answers> answers_;
   int max_model_len_ = 0;
+  Loading loading_;
   std::atomic<SequenceId> next_sequence_{1};
 };
 

@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "engine/step_clock.h"
+#include "engine/warm_up.h"
 #include "ops/attention.h"
 #include "ops/kv_copy.h"
 
@@ -22,6 +24,12 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::create(Runtime& runtime, const
                                                          const RunnerConfig& config) {
   std::unique_ptr<ModelRunner> runner(new ModelRunner(runtime, model, config));
   TRY(runner->allocate(config));
+  if (!runtime.device().warms_up()) return runner;
+  const int most = runner->largest_blocks_ * config.block_size;
+  TRY(warm_up([&](const StepPlan& plan) { return runner->wait(runner->enqueue(plan)); },
+              {.groups = runner->kv_.size(),
+               .block_size = config.block_size,
+               .most_tokens = std::min(config.max_num_batched_tokens, most)}));
   return runner;
 }
 
@@ -73,6 +81,7 @@ size_t ModelRunner::measure_activations(const RunnerConfig& config) {
   largest.sizes.num_sequences = decode.num_sequences;
   largest.sizes.num_tokens = std::max(largest.sizes.num_tokens, decode.num_tokens);
   largest.sizes.num_logits = std::max(largest.sizes.num_logits, decode.num_logits);
+  largest_blocks_ = largest.sizes.max_blocks;
   largest.sizes.max_blocks = decode.max_blocks;
   const Tensor logits = ctx.tensor(largest.sizes.num_logits, model_.info().vocab_size, DType::kF32);
   model_.forward(ctx, largest, {logits});
@@ -173,7 +182,7 @@ void ModelRunner::show(const StepPlan& plan, const Tensor& logits) {
   std::vector<float> values(static_cast<size_t>(logits.rows * logits.cols));
   const Status done =
       runtime_.device().download(values.data(), logits.data, values.size() * sizeof(float));
-  CHECK(done.ok()) << done.message();
+  if (!done.ok()) return;  // the step fails with its device
   hook_(plan, Tensor(values.data(), DType::kF32, logits.rows, logits.cols));
 }
 
@@ -213,49 +222,85 @@ void ModelRunner::trace_forward(const ExecContext& ctx, const StepPlan& plan, in
 Ticket ModelRunner::submit(const StepPlan& plan) {
   CHECK(!plan.empty()) << "a step without sequences";
   const std::scoped_lock turn(runtime_.turn());
-  ExecContext ctx{runtime_.device(), runtime_.pool(), arena_, kv_};
+  return enqueue(plan);
+}
+
+// A step that could not begin. What the next one, planned already, takes from its rows is void, but
+// must be there.
+Ticket ModelRunner::give_up(InFlight& step, const StepPlan& plan, const Status& why) {
+  step.result.error = why.message();
+  step.failed = true;
+  sampled_.assign(plan.sequences.size(), 0);
+  return next_ticket_++;
+}
+
+Ticket ModelRunner::enqueue(const StepPlan& plan) {
+  Device& device = runtime_.device();
+  const bool known = in_flight_.empty() || sampler_->newest() != nullptr;
+  InFlight& step = in_flight_.emplace_back();
+  if (const Status health = device.health(); !health.ok()) return give_up(step, plan, health);
+  ExecContext ctx{device, runtime_.pool(), arena_, kv_};
   ctx.trace = plan.trace;
   ctx.trace.backend = backend_;
-  const auto part = [&](const char* name, TraceLevel level = TraceLevel::kOp) {
-    return PartScope(ctx.trace, level, "generation_loop", name);
+  const auto part = [&](const char* name) {
+    return PartScope(ctx.trace, TraceLevel::kOp, "generation_loop", name);
   };
   PartScope reset = part("pool_reset");
   arena_.rewind(0);
   reset.end();
   PartScope staging = part("tensor_staging_prepare");
   const BatchSizes sizes = recorder_->padded(builder_.sizes(plan));
-  const bool known = in_flight_.empty() || sampler_->newest() != nullptr;
   Batch batch = builder_.build(plan, sizes, known ? &sampled_ : nullptr);
   staging.end();
   PartScope flushing = part("tensor_staging_flush");
-  batch.data = static_cast<const int32_t*>(runtime_.device().stage(
-      StageSlot::kBatch, batch.host, Batch::buffer_elements(sizes) * sizeof(int32_t)));
+  const Result<const void*> staged =
+      device.stage(StageSlot::kBatch, batch.host, Batch::buffer_elements(sizes) * sizeof(int32_t));
+  if (!staged.ok()) return give_up(step, plan, staged.error());
+  batch.data = static_cast<const int32_t*>(staged.value());
   batch.previous = sampler_->on_device();
   flushing.end();
   ctx.phase = sizes.max_queries <= 1 ? Phase::kDecode : Phase::kPrefill;
   ctx.ledger = ledger_;
   const Tensor logits = ctx.tensor(sizes.num_logits, model_.info().vocab_size, DType::kF32);
-  StepResult& result = in_flight_.emplace_back();
-  PartScope forward = part("forward_step_total", TraceLevel::kStep);
-  ops::copy_kv_blocks(ctx, plan.copies);
-  const auto work = [&] { model_.forward(ctx, batch, {logits}); };
-  // Ops are watched one by one, so nothing is played from a recording then.
-  const bool watched = ledger_ != nullptr || ctx.trace.on(TraceLevel::kOp);
-  watched ? work() : recorder_->run(batch, work);
-  if (ctx.trace.on(TraceLevel::kStep)) trace_forward(ctx, plan, forward.begin_ns(), now_ns());
-  result.forward_ns = forward.end();
+  run_forward(ctx, plan, batch, logits, step);
   if (hook_) show(plan, logits);
 
   PartScope sampling(ctx.trace, TraceLevel::kStep, "sampling", "next_token_ready_latency");
   sampler_->submit(ctx, logits, rows_of(plan));
-  result.scored = score_prompts(ctx, plan, logits);
-  result.sample_ns = sampling.end();
+  step.result.scored = score_prompts(ctx, plan, logits);
+  step.result.sample_ns = sampling.end();
+  if (ctx.trace.on(TraceLevel::kStep)) step.marks[2] = device.mark();
   ctx.trace = {};
   if (const std::vector<SampleOutput>* chosen = sampler_->newest()) {
     find_fault(ctx, plan, batch, logits, *chosen);
     remember(*chosen);
   }
   return next_ticket_++;
+}
+
+// Ops that somebody watches are not played from a recording.
+void ModelRunner::run_forward(ExecContext& ctx, const StepPlan& plan, const Batch& batch,
+                              const Tensor& logits, InFlight& step) {
+  PartScope forward(ctx.trace, TraceLevel::kStep, "generation_loop", "forward_step_total");
+  const bool traced = ctx.trace.on(TraceLevel::kStep);
+  const bool watched = ledger_ != nullptr || ctx.trace.on(TraceLevel::kOp);
+  if (traced || watched) step.marks[0] = ctx.device.mark();
+  const bool own_clock = step.marks[0] >= 0;
+  StepClock clock(ctx.device, forward.begin_ns());
+  if (watched && own_clock) ctx.trace.clock = &clock;
+  ops::copy_kv_blocks(ctx, plan.copies);
+  const auto work = [&] { model_.forward(ctx, batch, {logits}); };
+  watched ? work() : recorder_->run(batch, work);
+  ctx.trace.clock = nullptr;
+  if (own_clock) step.marks[1] = ctx.device.mark();
+  int64_t begin_ns = forward.begin_ns();
+  int64_t end_ns = now_ns();
+  if (watched && own_clock) {
+    end_ns = clock.settle(step.marks[1], ctx.trace, ledger_);
+    begin_ns = clock.time_of(step.marks[0]);
+  }
+  if (traced) trace_forward(ctx, plan, begin_ns, end_ns);
+  step.result.forward_ns = forward.end();
 }
 
 void ModelRunner::remember(const std::vector<SampleOutput>& chosen) {
@@ -266,12 +311,22 @@ void ModelRunner::remember(const std::vector<SampleOutput>& chosen) {
 StepResult ModelRunner::wait(Ticket ticket) {
   CHECK(!in_flight_.empty() && ticket + in_flight_.size() == next_ticket_)
       << "ticket " << ticket << " is not the oldest one in flight";
-  StepResult result = std::move(in_flight_.front());
+  const InFlight step = std::move(in_flight_.front());
   in_flight_.pop_front();
+  StepResult result = step.result;
+  if (step.failed) return result;
   Result<std::vector<SampleOutput>> chosen = sampler_->collect();
+  if (const Status health = runtime_.device().health(); chosen.ok() && !health.ok()) {
+    chosen = health.error();
+  }
   if (!chosen.ok()) {
     result.error = chosen.message();
     return result;
+  }
+  // By the device's own clock, where it has one: the tokens are there, so it has passed these.
+  if (step.marks[2] >= 0) {
+    result.forward_ns = runtime_.device().ns_between(step.marks[0], step.marks[1]);
+    result.sample_ns = runtime_.device().ns_between(step.marks[1], step.marks[2]);
   }
   if (in_flight_.empty()) remember(chosen.value());
   for (SampleOutput& output : chosen.value()) {

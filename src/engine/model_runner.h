@@ -52,6 +52,16 @@ class ModelRunner final : public Runner {
   ModelRunner(Runtime& runtime, const Model& model, const RunnerConfig& config);
   Status allocate(const RunnerConfig& config);
   size_t measure_activations(const RunnerConfig& config);
+  // A step that was submitted and not yet waited for.
+  struct InFlight {
+    StepResult result;
+    bool failed = false;              // before it began
+    int64_t marks[3] = {-1, -1, -1};  // of the device: around the forward, and behind the sampling
+  };
+  Ticket enqueue(const StepPlan& plan);
+  Ticket give_up(InFlight& step, const StepPlan& plan, const Status& why);
+  void run_forward(ExecContext& ctx, const StepPlan& plan, const Batch& batch, const Tensor& logits,
+                   InFlight& step);
   void show(const StepPlan& plan, const Tensor& logits);
   std::vector<SampleRow> rows_of(const StepPlan& plan);
   void remember(const std::vector<SampleOutput>& chosen);
@@ -74,12 +84,13 @@ class ModelRunner final : public Runner {
   Buffer activations_;
   Arena arena_;
   size_t leased_ = 0;
+  int largest_blocks_ = 0;  // of one sequence
   std::function<void(const StepPlan&, const Tensor&)> hook_;
 
   Ledger* ledger_ = nullptr;
 
   Ticket next_ticket_ = 0;
-  std::deque<StepResult> in_flight_;             // submitted and not yet waited for
+  std::deque<InFlight> in_flight_;
   std::vector<int32_t> sampled_;                 // of the newest step that is known, by row
   std::vector<std::vector<int32_t>> completed_;  // histories of the step being built
 };

@@ -40,7 +40,7 @@ Result<std::unique_ptr<Scorer>> Scorer::create(Runtime& runtime, const Model& mo
   return scorer;
 }
 
-void Scorer::feed(std::span<const int32_t> tokens, int position, bool all_logits) {
+Status Scorer::feed(std::span<const int32_t> tokens, int position, bool all_logits) {
   SequencePlan sequence;
   sequence.sequence = 1;
   sequence.position = position;
@@ -50,10 +50,11 @@ void Scorer::feed(std::span<const int32_t> tokens, int position, bool all_logits
   StepPlan plan;
   plan.sequences.push_back(sequence);
   plan.tokens.assign(tokens.begin(), tokens.end());
-  runner_->wait(runner_->submit(plan));
+  const StepResult result = runner_->wait(runner_->submit(plan));
+  return result.error.empty() ? Status() : error(result.error);
 }
 
-std::vector<TokenScore> Scorer::score(std::span<const int32_t> tokens, int first) {
+Result<std::vector<TokenScore>> Scorer::score(std::span<const int32_t> tokens, int first) {
   const int count = static_cast<int>(tokens.size());
   CHECK(first >= 1 && count <= max_tokens_) << first << " of " << count << " tokens";
   std::vector<TokenScore> scores;
@@ -70,13 +71,15 @@ std::vector<TokenScore> Scorer::score(std::span<const int32_t> tokens, int first
   });
   // The logits that judge tokens[first] are those of the token before it; the last token is judged
   // and never fed.
-  for (int at = 0; at < count - 1;) {
+  Status fed;
+  for (int at = 0; at < count - 1 && fed.ok();) {
     const bool wanted = at >= first - 1;
     const int end = std::min(at + (wanted ? kLogitChunk : kChunk), wanted ? count - 1 : first - 1);
-    feed(tokens.subspan(static_cast<size_t>(at), static_cast<size_t>(end - at)), at, wanted);
+    fed = feed(tokens.subspan(static_cast<size_t>(at), static_cast<size_t>(end - at)), at, wanted);
     at = end;
   }
   runner_->on_logits(nullptr);
+  TRY(fed);
   return scores;
 }
 

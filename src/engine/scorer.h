@@ -26,11 +26,11 @@ class Scorer {
                                                 int max_tokens);
 
   // Scores of tokens[first], tokens[first + 1], …, each after all tokens before it; first ≥ 1.
-  std::vector<TokenScore> score(std::span<const int32_t> tokens, int first);
+  Result<std::vector<TokenScore>> score(std::span<const int32_t> tokens, int first);
 
  private:
   Scorer(Runtime& runtime, int max_tokens) : runtime_(runtime), max_tokens_(max_tokens) {}
-  void feed(std::span<const int32_t> tokens, int position, bool all_logits);
+  Status feed(std::span<const int32_t> tokens, int position, bool all_logits);
 
   Runtime& runtime_;
   const int max_tokens_;

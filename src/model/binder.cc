@@ -25,6 +25,10 @@ std::string fill(std::string pattern, const std::string& value) {
   return pattern;
 }
 
+Error not_finite(std::string_view tensor, int64_t row) {
+  return error("tensor '", printable(tensor), "' holds NaN or infinity in row ", row);
+}
+
 // Tables that old files carry and everybody computes.
 bool is_derived(std::string_view name) {
   return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn_rot_embd.weight");
@@ -51,11 +55,12 @@ Result<WeightBinder::Source> WeightBinder::take(const std::string& source, const
   TRY_ASSIGN(const TensorView view, files_.weights().get(source, shape));
   if (listing_ != nullptr || seen) return Source{source, view};
   const int64_t begin = now_ns();
-  const auto bad_row = ops::find_not_finite(pool_, view);
-  if (stats_ != nullptr) stats_->check_ns += now_ns() - begin;
-  if (bad_row) {
-    return error("tensor '", printable(source), "' holds NaN or infinity in row ", *bad_row);
+  const auto bad_row = ops::find_not_finite(device_, pool_, view);
+  if (stats_ != nullptr) {
+    stats_->check_ns += now_ns() - begin;
+    stats_->bytes += view.bytes();
   }
+  if (bad_row) return not_finite(source, *bad_row);
   loaded_bytes_ += static_cast<int64_t>(view.bytes());
   if (progress_) progress_(source, loaded_bytes_, static_cast<int64_t>(files_.file_bytes()));
   return Source{source, view};
@@ -197,7 +202,24 @@ Result<std::vector<float>> WeightBinder::factors(const std::string& name, int64_
   return values;
 }
 
+// Rows that the device found to be no numbers are known by where the file's map has them.
+Status WeightBinder::check_on_device() const {
+  if (listing_ != nullptr) return Status();
+  TRY_ASSIGN(const void* const bad, ops::first_not_finite(device_));
+  if (bad == nullptr) return Status();
+  for (const WeightTensor& tensor : files_.weights().tensors()) {
+    const TensorView& view = tensor.view;
+    const auto* begin = static_cast<const char*>(view.data);
+    if (bad < begin || bad >= begin + view.bytes()) continue;
+    const auto row = static_cast<size_t>(static_cast<const char*>(bad) - begin) /
+                     row_bytes(view.dtype, view.shape.row_elements());
+    return not_finite(tensor.name, static_cast<int64_t>(row));
+  }
+  return Status();  // of a model that was given up before it was looked at
+}
+
 Status WeightBinder::finish() const {
+  TRY(check_on_device());
   for (const WeightTensor& tensor : files_.weights().tensors()) {
     if (used_.count(tensor.name) == 0 && !is_derived(tensor.name)) {
       return error("tensor '", printable(tensor.name), "' ", to_string(tensor.view.shape),

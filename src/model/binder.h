@@ -91,6 +91,7 @@ class WeightBinder {
   void list(ModelListing::Weight weight);
   Result<std::vector<Source>> take_experts(const std::string& name, int64_t count, int64_t out,
                                            int64_t in);
+  Status check_on_device() const;
   Result<ops::Linear> pack(std::span<const Source> weights, std::span<const Source> biases);
 
   const ModelFiles& files_;

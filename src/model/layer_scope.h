@@ -29,11 +29,17 @@ class LayerScope {
     TraceContext& trace = ctx_.trace;
     const SpanId span = trace.parent;
     const int64_t total_ns = part_.end();
+    PartCompleted outside{"generation_loop", "forward_cpu_block_{}", layer, trace.step};
+    if (trace.clock != nullptr) {
+      trace.clock->outside_ops(
+          part_.begin_mark(), trace.clock->mark(),
+          {TraceLevel::kKernel, 0, 0, trace.tracer->new_span(), span, std::move(outside)});
+      return;
+    }
     const int64_t host_ns = std::max<int64_t>(0, total_ns - (trace.op_ns - op_ns_before_));
     const int64_t end = part_.begin_ns() + total_ns;
-    trace.tracer->add(
-        {TraceLevel::kKernel, end - host_ns, end, trace.tracer->new_span(), span,
-         PartCompleted{"generation_loop", "forward_cpu_block_{}", layer, trace.step}});
+    trace.tracer->add({TraceLevel::kKernel, end - host_ns, end, trace.tracer->new_span(), span,
+                       std::move(outside)});
   }
 
   ExecContext& ctx_;

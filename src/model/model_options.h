@@ -11,8 +11,9 @@ namespace tinyvllm {
 
 // What loading did with the weights.
 struct PreparationStats {
-  int mapped = 0;  // matrices that are used where the file's map has them
-  int packed = 0;  // that were rewritten for the device
+  int mapped = 0;      // matrices that are used where the file's map has them
+  int packed = 0;      // that were rewritten for the device
+  uint64_t bytes = 0;  // of all tensors
   int64_t check_ns = 0;
   int64_t pack_ns = 0;
 };

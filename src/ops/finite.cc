@@ -6,6 +6,9 @@
 #include <atomic>
 #include <cstring>
 
+#include "ops/block_scales.h"
+#include "ops/cuda/ops.h"
+
 namespace tinyvllm::ops {
 namespace {
 
@@ -28,34 +31,7 @@ bool finite(const char* data, int64_t n, Bits exponent) {
   return top != exponent;
 }
 
-// Where a block keeps its scale and its minimum; -1 for none.
-struct Scales {
-  int scale = -1;
-  int min = -1;
-};
-Scales scales_of(DType dtype) {
-  switch (dtype) {
-    case DType::kQ4_0:
-    case DType::kQ5_0:
-    case DType::kQ8_0:
-      return {0};
-    case DType::kQ4_1:
-    case DType::kQ5_1:
-    case DType::kQ4_K:
-    case DType::kQ5_K:
-      return {0, 2};
-    case DType::kQ2_K:
-      return {80, 82};
-    case DType::kQ3_K:
-      return {108};
-    case DType::kQ6_K:
-      return {208};
-    default:
-      return {};
-  }
-}
-
-bool finite_blocks(const char* data, int64_t blocks, int64_t bytes, const Scales& scales) {
+bool finite_blocks(const char* data, int64_t blocks, int64_t bytes, const BlockScales& scales) {
   bool good = true;
   for (int64_t b = 0; b < blocks; ++b, data += bytes) {
     good &= finite(data + scales.scale, 1, kF16Exponent);
@@ -75,7 +51,7 @@ bool finite_row(DType dtype, const char* row, int64_t n) {
     default:
       break;
   }
-  const Scales scales = scales_of(dtype);
+  const BlockScales scales = block_scales(dtype);
   const DTypeInfo& info = dtype_info(dtype);
   return scales.scale < 0 || finite_blocks(row, n / info.block_elements, info.block_bytes, scales);
 }
@@ -102,6 +78,17 @@ std::optional<int64_t> find_not_finite(ThreadPool& pool, const TensorView& view)
   });
   if (first == rows) return std::nullopt;
   return first.load();
+}
+
+std::optional<int64_t> find_not_finite(const Device& device, ThreadPool& pool,
+                                       const TensorView& view) {
+  if (device.kind() == DeviceKind::kCuda && view.shape.rank > 1) return std::nullopt;
+  return find_not_finite(pool, view);
+}
+
+Result<const void*> first_not_finite(Device& device) {
+  if (device.kind() == DeviceKind::kCuda) return cuda::first_not_finite(device);
+  return nullptr;
 }
 
 }  // namespace tinyvllm::ops

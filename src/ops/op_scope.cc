@@ -5,28 +5,29 @@
 namespace tinyvllm::ops {
 
 WatchedOp::WatchedOp(ExecContext& ctx)
-    : ctx_(ctx), watches_loops_(ctx.trace.on(TraceLevel::kKernel)) {
+    : ctx_(ctx), watches_loops_(ctx.trace.on(TraceLevel::kKernel) && ctx.trace.clock == nullptr) {
   if (watches_loops_) ctx_.pool.watch(this);
   begin_ns_ = now_ns();
-  ctx_.device.begin_timing();
+  if (ctx_.trace.clock != nullptr) begin_mark_ = ctx_.trace.clock->mark();
 }
 
 WatchedOp::~WatchedOp() {
   if (watches_loops_) ctx_.pool.watch(nullptr);
 }
 
-// An op of a device that works on its own is waited for, one by one, and took what the device says:
-// a watched step is slower than others, but its ops' times are the device's own.
 void WatchedOp::finish(OpCall call) {
   call.begin_ns = begin_ns_;
-  if (const int64_t took_ns = ctx_.device.end_timing_ns(); took_ns >= 0) {
-    call.end_ns = now_ns();
-    call.begin_ns = std::max(begin_ns_, call.end_ns - took_ns);
-  }
   call.phase = ctx_.phase;
   call.layer = ctx_.layer;
-  if (ctx_.ledger != nullptr) ctx_.ledger->add(call);
   TraceContext& trace = ctx_.trace;
+  if (trace.clock != nullptr) {
+    const SpanId own = trace.on(TraceLevel::kOp) ? trace.tracer->new_span() : 0;
+    trace.clock->between(begin_mark_, trace.clock->mark(),
+                         {TraceLevel::kOp, 0, 0, own, trace.parent,
+                          OpCompleted{call, trace.step, trace.backend, ctx_.pool.size()}});
+    return;
+  }
+  if (ctx_.ledger != nullptr) ctx_.ledger->add(call);
   if (!trace.on(TraceLevel::kOp)) return;
   trace.op_ns += call.end_ns - call.begin_ns;
   const SpanId span = trace.tracer->new_span();

@@ -24,6 +24,7 @@ class WatchedOp final : public LoopWatch {
   const bool watches_loops_;
   std::vector<LoopTimes> loops_;
   int64_t begin_ns_;
+  int64_t begin_mark_ = 0;  // of the device's clock, where there is one
 };
 
 template <class Describe>

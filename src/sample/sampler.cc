@@ -67,7 +67,7 @@ class CpuRows {
       const Status done = ctx_.device.download(values.data() + i * width,
                                                logits_.f32() + rows[i].logit_row * logits_.stride,
                                                width * sizeof(float));
-      CHECK(done.ok()) << done.message();
+      if (!done.ok()) break;  // the step fails with its device
     }
     return values;
   }
@@ -145,7 +145,9 @@ void Sampler::submit(ExecContext& ctx, const Tensor& logits, std::span<const Sam
     return;
   }
   for (const SampleRow& row : rows) step.logprobs.push_back(row.params->logprobs);
-  submit_to_card(ctx, logits, rows);
+  step.failure = submit_to_card(ctx, logits, rows);
+  step.pending = step.failure.ok();
+  if (!step.pending) return;
   const auto looks_back = [](const SampleRow& row) { return needs_history(*row.params); };
   if (std::none_of(rows.begin(), rows.end(), looks_back)) return;
   for (Step& earlier : steps_) {  // tokens come back in order, this step's last
@@ -153,16 +155,17 @@ void Sampler::submit(ExecContext& ctx, const Tensor& logits, std::span<const Sam
   }
 }
 
-void Sampler::submit_to_card(ExecContext& ctx, const Tensor& logits,
-                             std::span<const SampleRow> rows) {
+Status Sampler::submit_to_card(ExecContext& ctx, const Tensor& logits,
+                               std::span<const SampleRow> rows) {
   const auto count = static_cast<int64_t>(rows.size());
   if (!std::all_of(rows.begin(), rows.end(), is_plain_greedy)) {
     packed_->pack(rows, logits.cols);
-    const void* staged = ctx.device.stage(StageSlot::kSampling, packed_->data(), packed_->bytes());
+    TRY_ASSIGN(const void* const staged,
+               ctx.device.stage(StageSlot::kSampling, packed_->data(), packed_->bytes()));
     void* scratch = ctx.arena.take(block_sampler::scratch_bytes(count, logits.cols));
     tokens_->sample(logits, static_cast<const block_sampler::DeviceRow*>(staged), count, scratch,
                     packed_->wants_scores());
-    return;
+    return Status();
   }
   // A decode step's rows are its logits' rows; otherwise the card is told which.
   bool in_order = true;
@@ -173,9 +176,11 @@ void Sampler::submit_to_card(ExecContext& ctx, const Tensor& logits,
   }
   const void* which = nullptr;
   if (!in_order) {
-    which = ctx.device.stage(StageSlot::kSampling, wanted.data(), wanted.size() * sizeof(int32_t));
+    TRY_ASSIGN(which, ctx.device.stage(StageSlot::kSampling, wanted.data(),
+                                       wanted.size() * sizeof(int32_t)));
   }
   tokens_->choose_largest(logits, static_cast<const int32_t*>(which), count);
+  return Status();
 }
 
 Status Sampler::receive(Step& step) {

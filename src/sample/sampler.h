@@ -94,7 +94,7 @@ class Sampler {
     Status failure;
   };
   Sampler();
-  void submit_to_card(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows);
+  Status submit_to_card(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows);
   Status receive(Step& step);
 
   std::deque<Step> steps_;

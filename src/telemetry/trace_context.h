@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/stopwatch.h"
+#include "telemetry/device_clock.h"
 #include "telemetry/tracer.h"
 
 namespace tinyvllm {
@@ -16,6 +17,8 @@ struct TraceContext {
   const char* backend = "";  // of the device that runs it
   int64_t op_ns = 0;         // spent inside ops, so far
   int64_t wait_ns = 0;       // that its threads stood at barriers, on average, so far
+  // Of the device, where what is noted is its work and not the host's; null: the host's clock.
+  DeviceClock* clock = nullptr;
 
   bool on(TraceLevel wanted) const { return level >= wanted; }
 };
@@ -34,7 +37,10 @@ class PartScope {
   PartScope& operator=(const PartScope&) = delete;
 
   int64_t begin_ns() const { return record_.begin_ns; }
-  // Ends it before its time, and says how long it took; 0 when nobody asked.
+  int64_t begin_mark() const {
+    return record_.begin_mark;
+  }  // of the device's clock, if there is one
+  // Ends it before its time, and says how long it took the host; 0 when nobody asked.
   int64_t end() {
     if (!on_) return 0;
     on_ = false;
@@ -49,6 +55,7 @@ class PartScope {
     part_ = {parent_op, name, layer, trace_.step};
     trace_.parent = record_.span;
     record_.begin_ns = now_ns();
+    if (trace_.clock != nullptr) record_.begin_mark = trace_.clock->mark();
   }
   int64_t record();
 
@@ -57,7 +64,7 @@ class PartScope {
   PartCompleted part_;
   struct {
     TraceLevel level;
-    int64_t begin_ns;
+    int64_t begin_ns, begin_mark;
     SpanId span, parent;
   } record_{};
 };

@@ -85,7 +85,8 @@ struct StepPlanned {
   }
 };
 
-// The four parts lie within the step one after the other; what is left is the engine's own.
+// The four parts lie within the step one after the other; what is left is the engine's own. Forward
+// and sampling of a device that works on its own are its times: they may lie beside the host's.
 struct StepCompleted {
   static constexpr const char* kType = "StepCompleted";
   static constexpr const char* kSpan = "step";

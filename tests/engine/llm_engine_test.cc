@@ -117,7 +117,7 @@ TEST_F(Engine, PromptLogprobsAreWhatAScorerSays) {
     ASSERT_EQ(outputs.size(), 6u);
     for (size_t i = 0; i < 3; ++i) {
       const RequestOutput& first = outputs[2 * i];
-      const auto expected = scorer->score(prompts[i], 1);
+      const auto expected = scorer->score(prompts[i], 1).value();
       EXPECT_EQ(first.cached_tokens, 0) << "every position must be computed";
       EXPECT_TRUE(outputs[2 * i + 1].prompt_logprobs.empty()) << "once is enough";
       ASSERT_EQ(first.prompt_logprobs.size(), expected.size());

@@ -64,7 +64,7 @@ Agreement compare(const std::string& path) {
   Agreement a;
   for (const ScoredText& text : read_texts()) {
     EXPECT_EQ(tokenizer->encode(text.text, {true, false}), text.ids);
-    const std::vector<TokenScore> scores = scorer->score(text.ids, 1);
+    const std::vector<TokenScore> scores = scorer->score(text.ids, 1).value();
     EXPECT_EQ(scores.size(), text.logprobs.size());
     for (size_t i = 0; i < scores.size(); ++i) {
       a.tokens += 1;

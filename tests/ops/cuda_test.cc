@@ -1,9 +1,11 @@
 // The card's linears and attention against the reference, at the cases that the CPU's are tested
 // at. Activations are halves there: x, its normalised form and y are each rounded to 11 bits, so a
 // product is off by 2^-10 of Σ|w·x|, quantized scales by another 2^-11; sums themselves are float.
+#include <cstring>
 #include <gtest/gtest.h>
 
 #include "device/cuda/cuda_device.h"
+#include "ops/finite.h"
 #include "ops/linear.h"
 #include "ops/reference/dequantize.h"
 #include "ops/reference/ops.h"
@@ -19,7 +21,7 @@ constexpr float kHalf = 0x1p-11f;  // the rounding to a half
 class CudaTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto device = CudaDevice::create({});
+    auto device = CudaDevice::create({.separate_buffers = true});
     if (!device.ok()) GTEST_SKIP() << device.message();
     device_ = std::move(device.value());
   }
@@ -124,6 +126,31 @@ TEST_F(CudaTest, LinearsAgreeWithReference) {
   }
 }
 
+// Every place of a row in turn becomes what an infinity or a NaN looks like: the card refuses the
+// rows that the host does, and knows them by their address.
+TEST_F(CudaTest, FindsTheRowsThatAreNoNumbers) {
+  constexpr int64_t kRow = 3;
+  ThreadPool pool(2);
+  for (const DType dtype : kWeightTypes) {
+    const Weights good = random_weights(dtype, 5, 256, 1);
+    const size_t bytes = row_bytes(dtype, 256);
+    int found = 0;
+    for (size_t at = 0; at + 2 <= bytes; at += 2) {
+      Weights bad = good;
+      const uint16_t pattern = at % 4 == 0 ? 0xFE01 : 0xFFC0;
+      std::memcpy(bad.bytes.data() + kRow * bytes + at, &pattern, sizeof pattern);
+      const TensorView view = bad.view();
+      const auto row = find_not_finite(pool, view);
+      ASSERT_TRUE(make_linear(*device_, pool_, {{&view, 1}, {}}).ok());
+      const void* expected = row ? bad.bytes.data() + kRow * bytes : nullptr;
+      ASSERT_EQ(first_not_finite(*device_).value(), expected)
+          << dtype_name(dtype) << " byte " << at;
+      found += row ? 1 : 0;
+    }
+    EXPECT_GT(found, 0) << dtype_name(dtype);
+  }
+}
+
 TEST_F(CudaTest, AttentionAgreesWithReference) {
   for (const AttentionCase& c : kAttentionCases) {
     for (const DType dtype : {DType::kF16, DType::kF32}) {
@@ -176,8 +203,11 @@ TEST_F(CudaTest, AttentionAgreesWithReference) {
         }
         const OnCard all = upload(qkv, DType::kF16);
         const OnCard outs = upload(out, DType::kF16);
-        batch.data = static_cast<const int32_t*>(device_->stage(
-            StageSlot::kBatch, batch.data, Batch::buffer_elements(batch.sizes) * sizeof(int32_t)));
+        batch.data = static_cast<const int32_t*>(
+            device_
+                ->stage(StageSlot::kBatch, batch.data,
+                        Batch::buffer_elements(batch.sizes) * sizeof(int32_t))
+                .value());
         const Tensor q = all.tensor.columns(0, q_width);
         run(
             [&](ExecContext& ctx) {

@@ -18,7 +18,7 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 class CudaSampler : public testing::Test {
  protected:
   void SetUp() override {
-    auto device = CudaDevice::create({});
+    auto device = CudaDevice::create({.separate_buffers = true});
     if (!device.ok()) GTEST_SKIP() << device.message();
     device_ = std::move(device.value());
   }
@@ -46,7 +46,7 @@ class CudaSampler : public testing::Test {
     EXPECT_TRUE(device_->upload(previous.data(), ahead.previous.data(), previous_bytes).ok());
     packed_.pack(ahead.rows, batch.width, ahead.in_flight);
     const auto* rows = static_cast<const DeviceRow*>(
-        device_->stage(StageSlot::kSampling, packed_.data(), packed_.bytes()));
+        device_->stage(StageSlot::kSampling, packed_.data(), packed_.bytes()).value());
     cuda_sampler::sample_rows(
         *device_, static_cast<const float*>(logits.data()), batch.stride, batch.width, rows,
         static_cast<int64_t>(count), static_cast<const int32_t*>(previous.data()), scratch.data(),

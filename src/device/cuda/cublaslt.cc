@@ -25,21 +25,24 @@ void* open_library() {
 }  // namespace
 
 // The functions used, under their own names.
+#define TINYVLLM_LT_FUNCTIONS(each)           \
+  each(cublasLtCreate);                       \
+  each(cublasLtDestroy);                      \
+  each(cublasLtMatmul);                       \
+  each(cublasLtMatmulDescCreate);             \
+  each(cublasLtMatmulDescDestroy);            \
+  each(cublasLtMatmulDescSetAttribute);       \
+  each(cublasLtMatrixLayoutCreate);           \
+  each(cublasLtMatrixLayoutDestroy);          \
+  each(cublasLtMatmulPreferenceCreate);       \
+  each(cublasLtMatmulPreferenceDestroy);      \
+  each(cublasLtMatmulPreferenceSetAttribute); \
+  each(cublasLtMatmulAlgoGetHeuristic)
+
 struct CublasLt::Library {
   void* handle = nullptr;
 #define TINYVLLM_LT(name) decltype(&::name) name = nullptr
-  TINYVLLM_LT(cublasLtCreate);
-  TINYVLLM_LT(cublasLtDestroy);
-  TINYVLLM_LT(cublasLtMatmul);
-  TINYVLLM_LT(cublasLtMatmulDescCreate);
-  TINYVLLM_LT(cublasLtMatmulDescDestroy);
-  TINYVLLM_LT(cublasLtMatmulDescSetAttribute);
-  TINYVLLM_LT(cublasLtMatrixLayoutCreate);
-  TINYVLLM_LT(cublasLtMatrixLayoutDestroy);
-  TINYVLLM_LT(cublasLtMatmulPreferenceCreate);
-  TINYVLLM_LT(cublasLtMatmulPreferenceDestroy);
-  TINYVLLM_LT(cublasLtMatmulPreferenceSetAttribute);
-  TINYVLLM_LT(cublasLtMatmulAlgoGetHeuristic);
+  TINYVLLM_LT_FUNCTIONS(TINYVLLM_LT);
 #undef TINYVLLM_LT
 
   Status load() {
@@ -54,18 +57,7 @@ struct CublasLt::Library {
       if (function == nullptr) missing = name;
     };
 #define TINYVLLM_LT(name) find(name, #name)
-    TINYVLLM_LT(cublasLtCreate);
-    TINYVLLM_LT(cublasLtDestroy);
-    TINYVLLM_LT(cublasLtMatmul);
-    TINYVLLM_LT(cublasLtMatmulDescCreate);
-    TINYVLLM_LT(cublasLtMatmulDescDestroy);
-    TINYVLLM_LT(cublasLtMatmulDescSetAttribute);
-    TINYVLLM_LT(cublasLtMatrixLayoutCreate);
-    TINYVLLM_LT(cublasLtMatrixLayoutDestroy);
-    TINYVLLM_LT(cublasLtMatmulPreferenceCreate);
-    TINYVLLM_LT(cublasLtMatmulPreferenceDestroy);
-    TINYVLLM_LT(cublasLtMatmulPreferenceSetAttribute);
-    TINYVLLM_LT(cublasLtMatmulAlgoGetHeuristic);
+    TINYVLLM_LT_FUNCTIONS(TINYVLLM_LT);
 #undef TINYVLLM_LT
     if (missing != nullptr) return tinyvllm::error("cuBLASLt has no function ", missing);
     return Status();
@@ -110,14 +102,13 @@ CublasLt::~CublasLt() {
 }
 
 // cuBLASLt thinks in columns: y^T [out, rows] = W^T^T x^T, where rows of ours are its columns.
-CublasLt::Plan& CublasLt::plan_for(const Product& p) {
+Result<CublasLt::Plan*> CublasLt::plan_for(const Product& p) {
   const Key key{p.rows,     p.out,       p.in,   p.w_stride, p.x_stride,
                 p.y_stride, p.y_is_half, p.bf16, p.add};
-  if (const auto found = plans_.find(key); found != plans_.end()) return *found->second;
+  if (const auto found = plans_.find(key); found != plans_.end()) return found->second.get();
   if (plans_.size() >= kMostPlans) plans_.clear();  // prompts come in every length
-  std::unique_ptr<Plan>& plan = plans_[key];
   const Library& lt = *library_;
-  plan = std::make_unique<Plan>(lt);
+  auto plan = std::make_unique<Plan>(lt);
   const auto check = [](cublasStatus_t status, const char* what) {
     CHECK(status == CUBLAS_STATUS_SUCCESS)
         << what << ": cuBLASLt status " << static_cast<int>(status);
@@ -145,21 +136,23 @@ CublasLt::Plan& CublasLt::plan_for(const Product& p) {
       static_cast<cublasLtHandle_t>(handle_), plan->desc, plan->w, plan->x, plan->y, plan->y,
       preference, 1, &plan->best, &found);
   lt.cublasLtMatmulPreferenceDestroy(preference);
-  CHECK(status == CUBLAS_STATUS_SUCCESS && found == 1)
-      << "cuBLASLt has no algorithm for [" << p.rows << ", " << p.in << "] × [" << p.out << ", "
-      << p.in << "]";
-  return *plan;
+  if (status != CUBLAS_STATUS_SUCCESS || found != 1) {
+    return error("cuBLASLt has no algorithm for [", p.rows, ", ", p.in, "] × [", p.out, ", ", p.in,
+                 "]: status ", static_cast<int>(status));
+  }
+  return (plans_[key] = std::move(plan)).get();
 }
 
-void CublasLt::multiply(const Product& p, CUstream_st* stream) {
-  if (p.rows == 0) return;
-  Plan& plan = plan_for(p);
+Status CublasLt::multiply(const Product& p, CUstream_st* stream) {
+  if (p.rows == 0) return Status();
+  TRY_ASSIGN(Plan* const plan, plan_for(p));
   const float alpha = 1;
   const float beta = p.add ? 1 : 0;
   const auto status = library_->cublasLtMatmul(
-      static_cast<cublasLtHandle_t>(handle_), plan.desc, &alpha, p.w, plan.w, p.x, plan.x, &beta,
-      p.y, plan.y, p.y, plan.y, &plan.best.algo, workspace_, kWorkspaceBytes, stream);
-  CHECK(status == CUBLAS_STATUS_SUCCESS) << "cuBLASLt status " << static_cast<int>(status);
+      static_cast<cublasLtHandle_t>(handle_), plan->desc, &alpha, p.w, plan->w, p.x, plan->x, &beta,
+      p.y, plan->y, p.y, plan->y, &plan->best.algo, workspace_, kWorkspaceBytes, stream);
+  if (status == CUBLAS_STATUS_SUCCESS) return Status();
+  return error("cuBLASLt status ", static_cast<int>(status));
 }
 
 }  // namespace tinyvllm

@@ -34,7 +34,7 @@ class CublasLt {
     bool bf16 = false;  // the halves are bfloat16
     bool add = false;
   };
-  void multiply(const Product& product, CUstream_st* stream);
+  Status multiply(const Product& product, CUstream_st* stream);
 
  private:
   struct Library;
@@ -42,7 +42,7 @@ class CublasLt {
   using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, bool>;
 
   CublasLt();
-  Plan& plan_for(const Product& product);
+  Result<Plan*> plan_for(const Product& product);
 
   std::unique_ptr<Library> library_;
   void* handle_ = nullptr;

@@ -11,10 +11,9 @@
 namespace tinyvllm {
 namespace {
 
-constexpr size_t kUploadPiece = size_t{64} << 20;
-constexpr size_t kUploadSlice = size_t{1} << 20;  // of a piece, that one thread copies
-// A core copies some 10 GB/s out of a mapped file, the bus takes five times that.
-constexpr int kUploadThreads = 8;
+constexpr size_t kRegionBytes = size_t{256} << 20;
+constexpr size_t kAlignment = 256;
+constexpr int64_t kMarks = 8192;  // a step with every op watched has some hundred
 
 Status check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return Status();
@@ -49,9 +48,17 @@ Status CudaDevice::open() {
   }
   TRY(check(cudaSetDevice(0), "choosing the card"));
   TRY(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
-  for (void*& event : timing_) {
-    TRY(check(cudaEventCreate(reinterpret_cast<cudaEvent_t*>(&event)), "an event"));
+  TRY(check(cudaStreamCreateWithFlags(&packing_, cudaStreamNonBlocking), "a stream"));
+  for (void** event : {&uploaded_, &scratch_[0].packed, &scratch_[1].packed}) {
+    TRY(check(
+        cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), cudaEventDisableTiming),
+        "an event"));
   }
+  uploader_ = std::make_unique<Uploader>();
+  void* first = nullptr;
+  TRY(check(cudaMalloc(&first, sizeof(uint64_t)), "8 bytes"));
+  first_not_finite_ = static_cast<uint64_t*>(first);
+  TRY(check(cudaMemsetAsync(first, 0xFF, sizeof(uint64_t), stream_), "clearing memory"));
   TRY_ASSIGN(cublaslt_, CublasLt::open());
   return Status();
 }
@@ -59,17 +66,22 @@ Status CudaDevice::open() {
 CudaDevice::CudaDevice(const CudaOptions& options) : options_(options) {}
 
 CudaDevice::~CudaDevice() {
-  if (stream_ != nullptr) cudaStreamSynchronize(stream_);
+  if (stream_ != nullptr) cudaStreamSynchronize(stream());
   for (Staged& staged : staged_) {
     for (Pinned& pinned : staged.pinned) release(pinned);
     if (staged.device != nullptr) cudaFree(staged.device);
   }
-  for (Pinned& pinned : uploads_) release(pinned);
-  for (void* event : timing_) {
+  uploader_.reset();
+  release_scratch();
+  if (first_not_finite_ != nullptr) cudaFree(first_not_finite_);
+  for (void* event : marks_) cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  for (void* event : {uploaded_, scratch_[0].packed, scratch_[1].packed}) {
     if (event != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(event));
   }
   cublaslt_.reset();
-  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  for (CUstream_st* stream : {packing_, stream_}) {
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
 }
 
 DeviceSpec CudaDevice::spec() const {
@@ -85,19 +97,121 @@ DeviceSpec CudaDevice::spec() const {
 
 Result<Buffer> CudaDevice::allocate(size_t bytes, const std::string& what) {
   if (bytes == 0) return Buffer();
-  void* data = nullptr;
-  if (cudaMalloc(&data, bytes) != cudaSuccess) {
-    cudaGetLastError();  // so that it is not taken for the next call's
-    return error("out of device memory: ", human(bytes), " for ", what, ", ",
-                 human(available_memory()), " free");
+  if (void* piece = options_.separate_buffers ? nullptr : cut(bytes)) {
+    return Buffer(this, piece, bytes);
   }
+  TRY_ASSIGN(void* const data, take(bytes, what));
   TRY(check(cudaMemsetAsync(data, 0, bytes, stream_), "clearing memory"));
   return Buffer(this, data, bytes);
 }
 
+Result<void*> CudaDevice::take(size_t bytes, const std::string& what) {
+  void* data = nullptr;
+  const cudaError_t status = cudaMalloc(&data, bytes);
+  if (status == cudaSuccess) return data;
+  cudaGetLastError();  // so that it is not taken for the next call's
+  if (status != cudaErrorMemoryAllocation) TRY(judged(check(status, "memory")));
+  return error("out of device memory: ", human(bytes), " for ", what, ", ",
+               human(available_memory()), " free");
+}
+
+// A piece of a region, zeros; null: too large for one, or there is no memory for another.
+void* CudaDevice::cut(size_t bytes) {
+  const size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (size > kRegionBytes / 2) return nullptr;
+  const std::scoped_lock lock(regions_mutex_);
+  if (regions_.empty() || kRegionBytes - regions_.back().used < size) {
+    void* data = nullptr;
+    if (cudaMalloc(&data, kRegionBytes) != cudaSuccess) {
+      cudaGetLastError();
+      return nullptr;
+    }
+    cudaMemsetAsync(data, 0, kRegionBytes, stream_);
+    regions_.push_back({static_cast<char*>(data), 0, 0});
+  }
+  Region& region = regions_.back();
+  void* piece = region.begin + region.used;
+  region.used += size;
+  region.pieces += 1;
+  return piece;
+}
+
 void CudaDevice::free(void* data, size_t /*bytes*/) {
-  cudaStreamSynchronize(stream_);
+  const std::scoped_lock lock(regions_mutex_);
+  const auto region = std::find_if(regions_.begin(), regions_.end(), [&](const Region& r) {
+    return data >= r.begin && data < r.begin + kRegionBytes;
+  });
+  if (region != regions_.end()) {
+    if (--region->pieces > 0) return;
+    data = region->begin;
+    regions_.erase(region);
+  }
+  cudaStreamSynchronize(stream());
   cudaFree(data);
+}
+
+CUstream_st* CudaDevice::stream() {
+  if (is_packing_) {
+    for (const Scratch& scratch : scratch_) {
+      cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(scratch.packed), 0);
+    }
+    is_packing_ = false;
+  }
+  return stream_;
+}
+
+Result<void*> CudaDevice::scratch(size_t bytes) {
+  Scratch& scratch = scratch_[next_scratch_];
+  if (scratch.bytes < bytes) {
+    if (scratch.data != nullptr) free(scratch.data, scratch.bytes);
+    scratch.data = nullptr;
+    scratch.bytes = 0;
+    const size_t wanted = std::max(bytes, scratch_[next_scratch_ ^ 1].bytes);
+    TRY_ASSIGN(scratch.data, take(wanted + kAlignment, "weights on their way"));
+    scratch.bytes = wanted;
+  }
+  TRY(check(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(scratch.packed), 0),
+            "weights on their way"));
+  return scratch.data;
+}
+
+CUstream_st* CudaDevice::packing() {
+  cudaEventRecord(static_cast<cudaEvent_t>(uploaded_), stream_);
+  cudaStreamWaitEvent(packing_, static_cast<cudaEvent_t>(uploaded_), 0);
+  return packing_;
+}
+
+void CudaDevice::packed() {
+  cudaEventRecord(static_cast<cudaEvent_t>(scratch_[next_scratch_].packed), packing_);
+  next_scratch_ ^= 1;
+  is_packing_ = true;
+}
+
+void CudaDevice::release_scratch() {
+  for (Scratch& scratch : scratch_) {
+    if (scratch.data != nullptr) free(scratch.data, scratch.bytes);
+    scratch.data = nullptr;
+    scratch.bytes = 0;
+  }
+}
+
+void CudaDevice::fail(const std::string& why) {
+  const std::scoped_lock lock(fault_mutex_);
+  if (fault_.empty()) fault_ = why;
+}
+
+Status CudaDevice::judged(Status status) {
+  if (status.ok()) return status;
+  const cudaError_t state = cudaStreamQuery(stream_);
+  cudaGetLastError();  // work that is not done yet counts as an error, too
+  if (state != cudaSuccess && state != cudaErrorNotReady) fail(cudaGetErrorString(state));
+  return status;
+}
+
+Status CudaDevice::health() const {
+  const std::scoped_lock lock(fault_mutex_);
+  if (fault_.empty()) return Status();
+  return error(hardware_, " failed: ", fault_);
 }
 
 size_t CudaDevice::available_memory() const {
@@ -136,72 +250,68 @@ void CudaDevice::release(Pinned& pinned) {
   pinned = {};
 }
 
-ThreadPool& CudaDevice::copiers() {
-  if (copiers_ == nullptr) {
-    copiers_ = std::make_unique<ThreadPool>(std::min(kUploadThreads, default_thread_count()));
-  }
-  return *copiers_;
-}
-
-// Through pinned memory, piece by piece: the host fills one piece while the card reads the other.
 Status CudaDevice::upload(void* to, const void* from, size_t bytes) {
-  for (size_t done = 0; done < bytes;) {
-    Pinned& piece = uploads_[next_upload_ ^= 1];
-    TRY(grow(piece, kUploadPiece));
-    auto* event = static_cast<cudaEvent_t>(piece.copied);
-    TRY(check(cudaEventSynchronize(event), "an upload"));
-    const size_t count = std::min(piece.bytes, bytes - done);
-    const char* source = static_cast<const char*>(from) + done;
-    const auto slices = static_cast<int64_t>((count + kUploadSlice - 1) / kUploadSlice);
-    copiers().parallel_for(slices, [&](int64_t slice, int) {
-      const size_t begin = static_cast<size_t>(slice) * kUploadSlice;
-      std::memcpy(static_cast<char*>(piece.data) + begin, source + begin,
-                  std::min(kUploadSlice, count - begin));
-    });
-    TRY(check(cudaMemcpyAsync(static_cast<char*>(to) + done, piece.data, count,
-                              cudaMemcpyHostToDevice, stream_),
-              "an upload"));
-    TRY(check(cudaEventRecord(event, stream_), "an upload"));
-    done += count;
-  }
-  return Status();
+  return judged(uploader_->upload(to, from, bytes, stream_));
 }
 
 Status CudaDevice::download(void* to, const void* from, size_t bytes) {
-  TRY(check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "a download"));
-  return check(cudaStreamSynchronize(stream_), "waiting for the card");
+  TRY(judged(
+      check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream()), "a download")));
+  return judged(check(cudaStreamSynchronize(stream_), "waiting for the card"));
 }
 
-const void* CudaDevice::stage(StageSlot slot, const void* host, size_t bytes) {
+Status CudaDevice::make_room(Staged& staged, size_t bytes) {
+  TRY(check(cudaStreamSynchronize(stream_), "waiting for the card"));
+  if (staged.device != nullptr) cudaFree(staged.device);
+  staged.device = nullptr;
+  staged.bytes = 0;
+  TRY_ASSIGN(staged.device, take(bytes, "a step's input"));
+  staged.bytes = bytes;
+  stage_moves_ += 1;
+  return Status();
+}
+
+Result<const void*> CudaDevice::stage(StageSlot slot, const void* host, size_t bytes) {
   Staged& staged = staged_[static_cast<size_t>(slot)];
-  const size_t room = std::max<size_t>(bytes * 2, size_t{1} << 20);
-  if (staged.bytes < bytes) {
-    cudaStreamSynchronize(stream_);
-    if (staged.device != nullptr) cudaFree(staged.device);
-    const Status made = check(cudaMalloc(&staged.device, room), "memory for a step's input");
-    CHECK(made.ok()) << made.message();
-    staged.bytes = room;
-    stage_moves_ += 1;
-  }
-  Pinned& pinned = staged.pinned[staged.next ^= 1];
-  const Status grown = grow(pinned, staged.bytes);
-  CHECK(grown.ok()) << grown.message();
-  auto* event = static_cast<cudaEvent_t>(pinned.copied);
-  cudaEventSynchronize(event);
-  std::memcpy(pinned.data, host, bytes);
-  cudaMemcpyAsync(staged.device, pinned.data, bytes, cudaMemcpyHostToDevice, stream_);
-  cudaEventRecord(event, stream_);
+  TRY(judged(send(staged, host, bytes)));
   return staged.device;
 }
 
-void CudaDevice::begin_timing() { cudaEventRecord(static_cast<cudaEvent_t>(timing_[0]), stream_); }
+Status CudaDevice::send(Staged& staged, const void* host, size_t bytes) {
+  if (staged.bytes < bytes) {
+    TRY(make_room(staged, std::max<size_t>(bytes * 2, size_t{1} << 20)));
+  }
+  Pinned& pinned = staged.pinned[staged.next ^= 1];
+  TRY(grow(pinned, staged.bytes));
+  auto* event = static_cast<cudaEvent_t>(pinned.copied);
+  TRY(check(cudaEventSynchronize(event), "a step's input"));
+  std::memcpy(pinned.data, host, bytes);
+  TRY(check(cudaMemcpyAsync(staged.device, pinned.data, bytes, cudaMemcpyHostToDevice, stream_),
+            "a step's input"));
+  return check(cudaEventRecord(event, stream_), "a step's input");
+}
 
-int64_t CudaDevice::end_timing_ns() {
-  auto* end = static_cast<cudaEvent_t>(timing_[1]);
-  cudaEventRecord(end, stream_);
-  cudaEventSynchronize(end);
+int64_t CudaDevice::mark() {
+  const auto place = static_cast<size_t>(next_mark_ % kMarks);
+  if (place == marks_.size()) {
+    cudaEvent_t event = nullptr;
+    cudaEventCreate(&event);
+    marks_.push_back(event);
+  }
+  cudaEventRecord(static_cast<cudaEvent_t>(marks_[place]), stream_);
+  return next_mark_++;
+}
+
+int64_t CudaDevice::ns_between(int64_t begin, int64_t end) {
+  if (next_mark_ - begin > kMarks) return 0;  // too many came since
+  const auto event = [&](int64_t mark) {
+    return static_cast<cudaEvent_t>(marks_[static_cast<size_t>(mark % kMarks)]);
+  };
   float milliseconds = 0;
-  cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(timing_[0]), end);
+  if (cudaEventSynchronize(event(end)) != cudaSuccess ||
+      cudaEventElapsedTime(&milliseconds, event(begin), event(end)) != cudaSuccess) {
+    return 0;
+  }
   return static_cast<int64_t>(static_cast<double>(milliseconds) * 1e6);
 }
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <vector>
 
-#include "base/thread_pool.h"
+#include "device/cuda/uploader.h"
 #include "device/device.h"
 
 struct CUstream_st;
@@ -16,6 +18,7 @@ class CublasLt;
 struct CudaOptions {
   bool deterministic = false;       // results do not depend on company, at a price in speed
   double memory_utilization = 0.9;  // of the card's memory, what engines may use
+  bool separate_buffers = false;    // so that compute-sanitizer sees where each ends; tests
 };
 
 class CudaDevice final : public Device {
@@ -30,23 +33,41 @@ class CudaDevice final : public Device {
   Result<Buffer> allocate(size_t bytes, const std::string& what) override;
   void free(void* data, size_t bytes) override;
   size_t available_memory() const override;
+  Status health() const override;
   DType activation_dtype() const override { return DType::kF16; }
   bool host_reads() const override { return false; }
   Status upload(void* to, const void* from, size_t bytes) override;
   Status download(void* to, const void* from, size_t bytes) override;
-  const void* stage(StageSlot slot, const void* host, size_t bytes) override;
+  Result<const void*> stage(StageSlot slot, const void* host, size_t bytes) override;
   std::unique_ptr<StepRecorder> make_recorder() override;
   int steps_ahead() const override { return 1; }
   int step_tokens() const override { return 8192; }
   size_t cache_budget() const override;
-  void begin_timing() override;
-  int64_t end_timing_ns() override;
+  int64_t mark() override;
+  int64_t ns_between(int64_t begin, int64_t end) override;
+  bool warms_up() const override { return true; }  // kernels are loaded when they are first used
   // Counts the times that a staged input moved: what was recorded before points to the old place.
   int stage_moves() const { return stage_moves_; }
 
-  CUstream_st* stream() const { return stream_; }
+  CUstream_st* stream();  // of the ops: behind all weights
   CublasLt& cublaslt() { return *cublaslt_; }
   bool deterministic() const { return options_.deterministic; }
+
+  // From here on it has failed, for the first reason that is given.
+  void fail(const std::string& why);
+  // An error that the card does not recover from (an address that is not there, say) is its end.
+  Status judged(Status status);
+
+  // Weights are packed on a stream of its own, while the next ones travel. In this order: memory
+  // for them on their way, which the call after next has again; `upload`; the stream, behind that;
+  // and, when all was enqueued there, that it was.
+  Result<void*> scratch(size_t bytes);
+  CUstream_st* packing();
+  void packed();
+  void release_scratch();
+  // On the card: where, in the host's memory, the first row began of all that were uploaded that
+  // holds a number which is not finite; all ones when there was none.
+  uint64_t* first_not_finite() const { return first_not_finite_; }
 
  private:
   explicit CudaDevice(const CudaOptions& options);
@@ -66,8 +87,19 @@ class CudaDevice final : public Device {
     size_t bytes = 0;
   };
   Status grow(Pinned& pinned, size_t bytes);
-  ThreadPool& copiers();
   static void release(Pinned& pinned);
+  Status make_room(Staged& staged, size_t bytes);
+  Status send(Staged& staged, const void* host, size_t bytes);
+
+  // Weights are many and most are small, and a cudaMalloc takes as long as sending 10 MB: they are
+  // cut off large regions. A region goes when its last piece does.
+  struct Region {
+    char* begin;
+    size_t used;
+    size_t pieces;
+  };
+  void* cut(size_t bytes);
+  Result<void*> take(size_t bytes, const std::string& what);
 
   const CudaOptions options_;
   std::string name_;
@@ -76,10 +108,24 @@ class CudaDevice final : public Device {
   std::unique_ptr<CublasLt> cublaslt_;
   Staged staged_[static_cast<size_t>(StageSlot::kCount)];
   int stage_moves_ = 0;
-  void* timing_[2] = {};  // events: begin and end
-  Pinned uploads_[2];     // pieces of weights
-  int next_upload_ = 0;
-  std::unique_ptr<ThreadPool> copiers_;  // once something was uploaded
+  std::vector<void*> marks_;  // events, used in turn
+  int64_t next_mark_ = 0;
+  std::unique_ptr<Uploader> uploader_;
+  std::mutex regions_mutex_;
+  std::vector<Region> regions_;  // the last one is being cut
+  uint64_t* first_not_finite_ = nullptr;
+  mutable std::mutex fault_mutex_;
+  std::string fault_;  // under it
+  CUstream_st* packing_ = nullptr;
+  void* uploaded_ = nullptr;  // event
+  struct Scratch {
+    void* data = nullptr;
+    size_t bytes = 0;
+    void* packed = nullptr;  // event: free again
+  };
+  Scratch scratch_[2];
+  int next_scratch_ = 0;
+  bool is_packing_ = false;  // something that `stream_` does not wait for yet
 };
 
 }  // namespace tinyvllm

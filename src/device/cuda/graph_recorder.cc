@@ -59,6 +59,7 @@ void GraphRecorder::run(const Batch& batch, const std::function<void()>& work) {
     record(recording, work);
   }
   if (recording.graph != nullptr) {
+    // Whoever collects the tokens hears of a failure.
     cudaGraphLaunch(recording.graph, device_.stream());
   } else {
     work();
@@ -77,10 +78,12 @@ void GraphRecorder::record(Recording& recording, const std::function<void()>& wo
   if (status == cudaSuccess) return;
   recording.failed = true;
   recording.graph = nullptr;
+  cudaGetLastError();
+  const Status why = device_.judged(error(cudaGetErrorString(status)));
+  if (!device_.health().ok()) return;
   log_warning(
       "a decode step could not be recorded as a CUDA graph, so steps are enqueued one by one: ",
-      cudaGetErrorString(status));
-  cudaGetLastError();
+      why.message());
 }
 
 }  // namespace tinyvllm

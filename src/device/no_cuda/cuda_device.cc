@@ -6,6 +6,7 @@
 namespace tinyvllm {
 
 CublasLt::~CublasLt() = default;
+Uploader::~Uploader() = default;
 struct CublasLt::Library {};
 struct CublasLt::Plan {};
 
@@ -20,10 +21,11 @@ void CudaDevice::free(void*, size_t) {}
 size_t CudaDevice::available_memory() const { return 0; }
 Status CudaDevice::upload(void*, const void*, size_t) { return Status(); }
 Status CudaDevice::download(void*, const void*, size_t) { return Status(); }
-const void* CudaDevice::stage(StageSlot, const void*, size_t) { return nullptr; }
+Result<const void*> CudaDevice::stage(StageSlot, const void*, size_t) { return nullptr; }
+Status CudaDevice::health() const { return Status(); }
 std::unique_ptr<StepRecorder> CudaDevice::make_recorder() { return nullptr; }
 size_t CudaDevice::cache_budget() const { return 0; }
-void CudaDevice::begin_timing() {}
-int64_t CudaDevice::end_timing_ns() { return -1; }
+int64_t CudaDevice::mark() { return -1; }
+int64_t CudaDevice::ns_between(int64_t, int64_t) { return 0; }
 
 }  // namespace tinyvllm

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "ops/block_scales.h"
 #include "ops/cuda/packed.h"
 #include "ops/epilogue.h"
 
@@ -48,6 +49,17 @@ bool can_pack(DType dtype);
 Packed packed_form(DType dtype, int64_t out, int64_t in);  // sizes; planes are still null
 void pack(DType dtype, const void* rows, const Packed& to, Stream stream);
 void unpack(const Packed& from, void* halves, Stream stream);  // [out, stride] halves
+
+// finite.cu: notes the lowest row, as an address in the host's memory, that holds a NaN, an
+// infinity or a scale that is one. Reads up to 15 bytes past the rows.
+struct UploadedRows {
+  const char* data = nullptr;  // on the card, aligned to 16
+  int64_t bytes = 0;
+  int64_t row_bytes = 0;
+  uint64_t host = 0;
+  uint64_t* first_not_finite = nullptr;  // on the card
+};
+void look_for_not_finite(DType dtype, const UploadedRows& rows, Stream stream);
 
 // gemm/few_rows.cu: y = epilogue(W norm(x) + bias) for at most kFewRows rows of x. With a gate,
 // `up` is the second matrix and bias is [gate.out + up.out].

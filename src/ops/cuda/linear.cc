@@ -19,18 +19,19 @@ void multiply(ExecContext& ctx, const Packed& w, const Rows& x, const Rows& y, b
     tile_gemm(w, x, y, add, stream_of(ctx));
     return;
   }
-  card(ctx).cublaslt().multiply({.w = w.low,
-                                 .x = x.data,
-                                 .y = y.data,
-                                 .rows = x.rows,
-                                 .out = w.out,
-                                 .in = w.in,
-                                 .w_stride = w.stride,
-                                 .x_stride = x.stride,
-                                 .y_stride = y.stride,
-                                 .y_is_half = y.is_half,
-                                 .add = add},
-                                stream_of(ctx));
+  const Status done = card(ctx).judged(card(ctx).cublaslt().multiply({.w = w.low,
+                                                                      .x = x.data,
+                                                                      .y = y.data,
+                                                                      .rows = x.rows,
+                                                                      .out = w.out,
+                                                                      .in = w.in,
+                                                                      .w_stride = w.stride,
+                                                                      .x_stride = x.stride,
+                                                                      .y_stride = y.stride,
+                                                                      .y_is_half = y.is_half,
+                                                                      .add = add},
+                                                                     stream_of(ctx)));
+  if (!done.ok()) card(ctx).fail(done.message());
 }
 
 Rows columns(const Rows& y, int64_t begin, int64_t count) {

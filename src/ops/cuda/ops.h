@@ -17,6 +17,8 @@ void norm(ExecContext& ctx, const Norm& norm, const Tensor& x, const Tensor& y);
 void norm_add(ExecContext& ctx, const Norm& norm, const Tensor& y, const Tensor& x);
 void head_norm(ExecContext& ctx, const Norm& norm, const Tensor& x);
 
+Result<const void*> first_not_finite(Device& device);
+
 Result<Embedding> make_embedding(Device& device, const TensorView& table);
 void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float scale,
                const Tensor& x);

@@ -49,12 +49,23 @@ Result<Matrix> allocate_matrix(Device& device, const Packed& form) {
 
 // The file's rows into rows of a matrix.
 Status upload_rows(Device& device, const TensorView& view, const Packed& packed) {
-  if (view.dtype == DType::kF16 && packed.stride == packed.in) {
-    return device.upload(const_cast<void*>(packed.low), view.data, view.bytes());
+  auto& card = static_cast<CudaDevice&>(device);
+  const bool as_is = view.dtype == DType::kF16 && packed.stride == packed.in;
+  void* raw = const_cast<void*>(packed.low);
+  if (!as_is) {
+    TRY_ASSIGN(raw, card.scratch(view.bytes()));
   }
-  TRY_ASSIGN(const Buffer raw, device.allocate(view.bytes(), "weights on their way"));
-  TRY(device.upload(raw.data(), view.data, view.bytes()));
-  pack(view.dtype, raw.data(), packed, static_cast<CudaDevice&>(device).stream());
+  TRY(device.upload(raw, view.data, view.bytes()));
+  CUstream_st* const stream = card.packing();
+  look_for_not_finite(view.dtype,
+                      {.data = static_cast<const char*>(raw),
+                       .bytes = static_cast<int64_t>(view.bytes()),
+                       .row_bytes = static_cast<int64_t>(row_bytes(view.dtype, view.shape[1])),
+                       .host = reinterpret_cast<uint64_t>(view.data),
+                       .first_not_finite = card.first_not_finite()},
+                      stream);
+  if (!as_is) pack(view.dtype, raw, packed, stream);
+  card.packed();
   return Status();
 }
 
@@ -89,6 +100,16 @@ Result<Matrix> upload_matrix(Device& device, std::span<const TensorView> views) 
     row += view.shape[0];
   }
   return matrix;
+}
+
+Result<const void*> first_not_finite(Device& device) {
+  auto& card = static_cast<CudaDevice&>(device);
+  constexpr uint64_t kNone = ~uint64_t{0};
+  uint64_t first = kNone;
+  TRY(card.download(&first, card.first_not_finite(), sizeof first));
+  TRY(card.upload(card.first_not_finite(), &kNone, sizeof kNone));
+  card.release_scratch();
+  return first == kNone ? nullptr : reinterpret_cast<const void*>(first);
 }
 
 std::optional<GateUp> gate_and_up(const CudaLinear& w) {

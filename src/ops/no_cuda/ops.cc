@@ -11,6 +11,7 @@ namespace {
 void norm(ExecContext&, const Norm&, const Tensor&, const Tensor&) { not_built(); }
 void norm_add(ExecContext&, const Norm&, const Tensor&, const Tensor&) { not_built(); }
 void head_norm(ExecContext&, const Norm&, const Tensor&) { not_built(); }
+Result<const void*> first_not_finite(Device&) { not_built(); }
 Result<Embedding> make_embedding(Device&, const TensorView&) { not_built(); }
 void embedding(ExecContext&, const Embedding&, const Batch&, float, const Tensor&) { not_built(); }
 void gather_logit_rows(ExecContext&, const Batch&, const Tensor&, const Tensor&) { not_built(); }

@@ -106,7 +106,7 @@ TableSection unexplained_table(const Trace& trace) {
                         {"us_per_step", "µs a step"}},
                        {}};
   double steps = 0, inside = 0, schedule = 0, forward = 0, sample = 0, deliver = 0, ops = 0;
-  double waits = 0;
+  double waits = 0, at_once = 0;
   int64_t first = trace.last_ns, last = 0;
   for (const auto& [number, step] : trace.steps) {
     if (step.duration_ns == 0) continue;
@@ -118,6 +118,9 @@ TableSection unexplained_table(const Trace& trace) {
     deliver += d(step.deliver_ns);
     ops += d(step.op_ns);
     waits += d(step.wait_ns);
+    // A card works on a step while the host plans the next one and delivers the last.
+    const int64_t parts = step.schedule_ns + step.forward_ns + step.sample_ns + step.deliver_ns;
+    at_once += d(std::max<int64_t>(0, parts - step.duration_ns));
     first = std::min(first, step.end_ns - step.duration_ns);
     last = std::max(last, step.end_ns);
   }
@@ -137,7 +140,8 @@ TableSection unexplained_table(const Trace& trace) {
   }
   row("scheduling", schedule, true);
   row("delivering tokens", deliver, true);
-  row("rest of the step", inside - schedule - forward - sample - deliver, true);
+  if (at_once > 0) row("  of all these, beside one another", at_once, true);
+  row("rest of the step", inside - schedule - forward - sample - deliver + at_once, true);
   row("between steps", d(last - first) - inside, true);
   row("before the first step", d(first - std::max<int64_t>(trace.first_ns, 0)), false);
   row("after the last step", wall - d(last - std::max<int64_t>(trace.first_ns, 0)), false);

@@ -100,7 +100,10 @@ Status Tokens::collect(std::span<int32_t> tokens, const block_sampler::Scores** 
   const Impl::Copy& copy = impl_->copies[impl_->collected++ % 2];
   cudaError_t status = cudaEventSynchronize(copy.done);
   if (status == cudaSuccess) status = cudaGetLastError();
-  if (status != cudaSuccess) return error("the card failed: ", cudaGetErrorString(status));
+  if (status != cudaSuccess) {
+    TRY(impl_->device->judged(
+        error(impl_->device->hardware(), " failed: ", cudaGetErrorString(status))));
+  }
   std::memcpy(tokens.data(), copy.tokens, tokens.size_bytes());
   *scores = copy.with_scores ? copy.scores : nullptr;
   return Status();
