@@ -1,5 +1,6 @@
 #include "engine/llm_engine.h"
 
+#include <future>
 #include <map>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "model/convert/dummy.h"
 #include "model/registry.h"
 #include "ops/attention.h"
+#include "ops/linear.h"
 #include "telemetry/profiler.h"
 
 namespace tinyvllm {
@@ -53,9 +55,12 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
   std::unique_ptr<LLMEngine> engine(new LLMEngine(runtime));
   const std::scoped_lock turn(runtime.turn());
   TRY_ASSIGN(const DType cache, kv_cache_dtype(options.kv_cache_dtype));
+  std::future<void> kernels =
+      std::async(std::launch::async, [&] { ops::load_weight_kernels(runtime.device()); });
   TRY_ASSIGN(engine->files_, open_files(runtime, path, options));
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
   engine->open_chat_template();
+  kernels.wait();
   PreparationStats stats;
   const Stopwatch loading;
   TRY_ASSIGN(engine->model_,

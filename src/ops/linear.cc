@@ -83,6 +83,10 @@ int64_t Linear::in() const { return weights_->in; }
 int64_t Linear::out() const { return weights_->out; }
 size_t Linear::bytes() const { return weights_->bytes; }
 
+void load_weight_kernels(const Device& device) {
+  if (device.kind() == DeviceKind::kCuda) cuda::load_weight_kernels();
+}
+
 Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& parts) {
   TRY(check_parts(parts));
   if (device.kind() == DeviceKind::kCuda) return cuda::make_linear(device, parts);

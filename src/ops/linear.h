@@ -41,6 +41,10 @@ struct LinearParts {
   bool from_file = false;
 };
 
+// Loads what a device runs on weights when it gets them, so that the first does not wait for it.
+// Beside anything else, on any thread.
+void load_weight_kernels(const Device& device);
+
 // Parts of different dtypes are allowed (files mix them). The views must outlive the Linear: F16
 // and BF16 are used where they lie.
 Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& parts);

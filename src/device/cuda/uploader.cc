@@ -1,16 +1,24 @@
 #include "device/cuda/uploader.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <cuda_runtime_api.h>
+#include <sys/mman.h>
 
 namespace tinyvllm {
 namespace {
 
-// Small enough for the ring to stay in a server's last cache, large enough for the bus.
-constexpr size_t kPieceBytes = size_t{8} << 20;
-constexpr size_t kSliceBytes = size_t{256} << 10;  // of a piece, that one thread copies
+// Small enough for the ring to stay in a server's last cache. Copiers wait for each other at the
+// end of a piece, so that a larger one keeps them busier: of 68 GB/s that sixteen reach on their
+// own, the bus takes 55.
+constexpr size_t kPieceBytes = size_t{16} << 20;
+// What one thread copies at a time: sixteen that share the memory's speed take some 15 µs for it,
+// and the last one keeps the others no longer than that.
+constexpr size_t kSliceBytes = size_t{64} << 10;
 constexpr size_t kAlignment = 256;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kPage = size_t{4} << 10;
 // A core copies some 8 GB/s out of a mapped file that it sees for the first time; the bus takes
 // seven times that.
 constexpr int kMostThreads = 16;
@@ -31,19 +39,29 @@ Uploader::~Uploader() {
   for (void* event : copied_) {
     if (event != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(event));
   }
-  if (data_ != nullptr) cudaFreeHost(data_);
+  if (is_registered_) cudaHostUnregister(data_);
+  std::free(data_);
 }
 
+// Large pages that the copiers touch first are registered in a tenth of the time that
+// cudaHostAlloc takes for as much.
 Status Uploader::pin() {
-  void* data = nullptr;
-  TRY(check(cudaHostAlloc(&data, kPieces * kPieceBytes, cudaHostAllocDefault), "pinned memory"));
-  data_ = static_cast<char*>(data);
+  constexpr size_t kBytes = kPieces * kPieceBytes;
+  copiers_ = std::make_unique<ThreadPool>(std::min(kMostThreads, default_thread_count()));
+  data_ = static_cast<char*>(std::aligned_alloc(kHugePage, kBytes));
+  if (data_ == nullptr) return error("out of memory: ", kBytes >> 20, " MB to upload through");
+  madvise(data_, kBytes, MADV_HUGEPAGE);  // a wish
+  copiers_->parallel_for(kBytes / kHugePage, [&](int64_t huge, int) {
+    char* const begin = data_ + static_cast<size_t>(huge) * kHugePage;
+    for (size_t at = 0; at < kHugePage; at += kPage) begin[at] = 0;
+  });
+  TRY(check(cudaHostRegister(data_, kBytes, cudaHostRegisterDefault), "pinned memory"));
+  is_registered_ = true;
   for (void*& copied : copied_) {
     cudaEvent_t event = nullptr;
     TRY(check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
     copied = event;
   }
-  copiers_ = std::make_unique<ThreadPool>(std::min(kMostThreads, default_thread_count()));
   return Status();
 }
 

@@ -1,6 +1,6 @@
 // The host's memory to the card, through a ring of pinned pieces: a team of threads fills one while
-// others are on their way. Pinning costs as much as sending some 20 times as many bytes, so there
-// is little of it, and it happens beside whatever else a start has to do.
+// others are on their way. Pinning takes longer than sending as many bytes, so there is little of
+// it, and it happens beside whatever else a start has to do.
 #pragma once
 
 #include <memory>
@@ -31,8 +31,9 @@ class Uploader {
   void fill(char* to, const char* from, size_t bytes);
 
   std::thread pinning_;
-  Status pinned_;               // how that went
-  char* data_ = nullptr;        // [pieces, bytes of one]
+  Status pinned_;         // how that went
+  char* data_ = nullptr;  // [pieces, bytes of one]
+  bool is_registered_ = false;
   void* copied_[kPieces] = {};  // events: a piece is free again
   int piece_ = 0;
   size_t used_ = 0;  // of that piece

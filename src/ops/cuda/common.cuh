@@ -9,6 +9,13 @@ namespace tinyvllm::ops::cuda {
 
 constexpr int kWarp = 32;
 
+// The driver loads a kernel when it is first asked for, which takes longer than most of them run.
+template <class... Parameters>
+void load_kernel(void (*kernel)(Parameters...)) {
+  cudaFuncAttributes attributes;
+  cudaFuncGetAttributes(&attributes, kernel);
+}
+
 // Halves end at 65504: what is larger stays the largest, not infinity.
 __device__ inline __half to_half(float v) {
   return __float2half_rn(fminf(fmaxf(v, -65504.f), 65504.f));

@@ -45,6 +45,12 @@ unsigned grid_for(int64_t items) {
 
 }  // namespace
 
+void load_looking() {
+  load_kernel(floats_kernel<uint32_t>);
+  load_kernel(floats_kernel<uint16_t>);
+  load_kernel(blocks_kernel);
+}
+
 void look_for_not_finite(DType dtype, const UploadedRows& rows, Stream stream) {
   const unsigned floats = grid_for((rows.bytes + 15) / 16);
   if (dtype == DType::kF32) {

@@ -48,6 +48,7 @@ void gather_rows(const int32_t* rows, const Rows& x, const Rows& y, Stream strea
 bool can_pack(DType dtype);
 Packed packed_form(DType dtype, int64_t out, int64_t in);  // sizes; planes are still null
 void pack(DType dtype, const void* rows, const Packed& to, Stream stream);
+void load_packing();  // the kernels, before the first is enqueued
 void unpack(const Packed& from, void* halves, Stream stream);  // [out, stride] halves
 
 // finite.cu: notes the lowest row, as an address in the host's memory, that holds a NaN, an
@@ -60,6 +61,7 @@ struct UploadedRows {
   uint64_t* first_not_finite = nullptr;  // on the card
 };
 void look_for_not_finite(DType dtype, const UploadedRows& rows, Stream stream);
+void load_looking();
 
 // gemm/few_rows.cu: y = epilogue(W norm(x) + bias) for at most kFewRows rows of x. With a gate,
 // `up` is the second matrix and bias is [gate.out + up.out].

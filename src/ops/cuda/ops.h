@@ -24,6 +24,7 @@ void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float s
                const Tensor& x);
 void gather_logit_rows(ExecContext& ctx, const Batch& batch, const Tensor& x, const Tensor& y);
 
+void load_weight_kernels();
 Result<Linear> make_linear(Device& device, const LinearParts& parts);
 void linear(ExecContext& ctx, const Norm* norm, const Linear& w, Epilogue epilogue, const Tensor& x,
             const Tensor& y);

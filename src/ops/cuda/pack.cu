@@ -197,6 +197,11 @@ void run_pack(const void* rows, const Packed& to, Stream stream) {
       <<<blocks_for(spans), 256, 0, stream>>>(static_cast<Bytes>(rows), to, spans);
 }
 
+template <DType kType, Form kForm>
+void load_pack() {
+  load_kernel(pack_kernel<kType, kForm>);
+}
+
 // Rows are a grid's second dimension, which ends at 65535.
 template <class From>
 void run_halve(const void* rows, const Packed& to, Stream stream) {
@@ -208,27 +213,36 @@ void run_halve(const void* rows, const Packed& to, Stream stream) {
   }
 }
 
+template <class From>
+void load_halve() {
+  load_kernel(halve_kernel<From>);
+}
+
 struct Kind {
   DType dtype;
   Form form;
   int group;
   void (*pack)(const void* rows, const Packed& to, Stream stream);
+  void (*load)();
 };
 
+template <class From>
+constexpr Kind floats(DType dtype) {
+  return {dtype, Form::kHalf, 1, run_halve<From>, load_halve<From>};
+}
+template <DType kType, Form kForm>
+constexpr Kind blocks(int group) {
+  return {kType, kForm, group, run_pack<kType, kForm>, load_pack<kType, kForm>};
+}
+
 constexpr Kind kKinds[] = {
-    {DType::kF32, Form::kHalf, 1, run_halve<float>},
-    {DType::kF16, Form::kHalf, 1, run_halve<__half>},
-    {DType::kBF16, Form::kHalf, 1, run_halve<__nv_bfloat16>},
-    {DType::kQ8_0, Form::k8, 32, run_pack<DType::kQ8_0, Form::k8>},
-    {DType::kQ4_0, Form::k4, 32, run_pack<DType::kQ4_0, Form::k4>},
-    {DType::kQ4_1, Form::k4, 32, run_pack<DType::kQ4_1, Form::k4>},
-    {DType::kQ5_0, Form::k5, 32, run_pack<DType::kQ5_0, Form::k5>},
-    {DType::kQ5_1, Form::k5, 32, run_pack<DType::kQ5_1, Form::k5>},
-    {DType::kQ2_K, Form::k4, 16, run_pack<DType::kQ2_K, Form::k4>},
-    {DType::kQ3_K, Form::k4, 16, run_pack<DType::kQ3_K, Form::k4>},
-    {DType::kQ4_K, Form::k4, 32, run_pack<DType::kQ4_K, Form::k4>},
-    {DType::kQ5_K, Form::k5, 32, run_pack<DType::kQ5_K, Form::k5>},
-    {DType::kQ6_K, Form::k6, 16, run_pack<DType::kQ6_K, Form::k6>},
+    floats<float>(DType::kF32),          floats<__half>(DType::kF16),
+    floats<__nv_bfloat16>(DType::kBF16), blocks<DType::kQ8_0, Form::k8>(32),
+    blocks<DType::kQ4_0, Form::k4>(32),  blocks<DType::kQ4_1, Form::k4>(32),
+    blocks<DType::kQ5_0, Form::k5>(32),  blocks<DType::kQ5_1, Form::k5>(32),
+    blocks<DType::kQ2_K, Form::k4>(16),  blocks<DType::kQ3_K, Form::k4>(16),
+    blocks<DType::kQ4_K, Form::k4>(32),  blocks<DType::kQ5_K, Form::k5>(32),
+    blocks<DType::kQ6_K, Form::k6>(16),
 };
 
 const Kind* find(DType dtype) {
@@ -255,6 +269,10 @@ Packed packed_form(DType dtype, int64_t out, int64_t in) {
 
 void pack(DType dtype, const void* rows, const Packed& to, Stream stream) {
   find(dtype)->pack(rows, to, stream);
+}
+
+void load_packing() {
+  for (const Kind& kind : kKinds) kind.load();
 }
 
 void unpack(const Packed& from, void* halves, Stream stream) {

@@ -125,6 +125,11 @@ std::optional<GateUp> gate_and_up(const CudaLinear& w) {
   return GateUp{first, second};
 }
 
+void load_weight_kernels() {
+  load_looking();
+  load_packing();
+}
+
 Result<Linear> make_linear(Device& device, const LinearParts& parts) {
   auto weights = std::make_unique<CudaLinear>();
   weights->in = parts.weights.front().shape[1];
