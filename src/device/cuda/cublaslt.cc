@@ -1,16 +1,21 @@
 #include "device/cuda/cublaslt.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <iterator>
 #include <string>
 
 namespace tinyvllm {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;  // what NVIDIA advises for Hopper
-constexpr size_t kMostPlans = 1024;  // a few hundred bytes each, made again in microseconds
+// Asking for an algorithm and loading its kernel take 2 ms, and prompts come in every length: one
+// serves all numbers of rows up to the next of these. Beyond them, multiples of the last.
+constexpr int64_t kBuckets[] = {16,  32,  64,   96,   128,  192,  256, 384,
+                                512, 768, 1024, 1536, 2048, 4096, 8192};
 
 void* open_library() {
   const std::string version = std::to_string(CUDART_VERSION / 1000);
@@ -20,6 +25,18 @@ void* open_library() {
     if (void* library = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   }
   return nullptr;
+}
+
+int64_t bucket_of(int64_t rows) {
+  const auto* const bucket = std::lower_bound(std::begin(kBuckets), std::end(kBuckets), rows);
+  if (bucket != std::end(kBuckets)) return *bucket;
+  const int64_t last = kBuckets[std::size(kBuckets) - 1];
+  return (rows + last - 1) / last * last;
+}
+
+void check(cublasStatus_t status, const char* what) {
+  CHECK(status == CUBLAS_STATUS_SUCCESS)
+      << what << ": cuBLASLt status " << static_cast<int>(status);
 }
 
 }  // namespace
@@ -34,6 +51,8 @@ void* open_library() {
   each(cublasLtMatmulDescSetAttribute);       \
   each(cublasLtMatrixLayoutCreate);           \
   each(cublasLtMatrixLayoutDestroy);          \
+  each(cublasLtMatrixLayoutSetAttribute);     \
+  each(cublasLtMatmulAlgoCheck);              \
   each(cublasLtMatmulPreferenceCreate);       \
   each(cublasLtMatmulPreferenceDestroy);      \
   each(cublasLtMatmulPreferenceSetAttribute); \
@@ -77,7 +96,11 @@ struct CublasLt::Plan {
   cublasLtMatrixLayout_t w = nullptr;
   cublasLtMatrixLayout_t x = nullptr;
   cublasLtMatrixLayout_t y = nullptr;
-  cublasLtMatmulHeuristicResult_t best{};
+  int64_t rows = 0;  // that the layouts say
+  int64_t out = 0;
+  int64_t in = 0;
+  cublasLtMatmulAlgo_t algorithm{};
+  cublasLtMatmulAlgo_t of_bucket{};
 };
 
 CublasLt::CublasLt() : library_(std::make_unique<Library>()) {}
@@ -103,16 +126,12 @@ CublasLt::~CublasLt() {
 
 // cuBLASLt thinks in columns: y^T [out, rows] = W^T^T x^T, where rows of ours are its columns.
 Result<CublasLt::Plan*> CublasLt::plan_for(const Product& p) {
-  const Key key{p.rows,     p.out,       p.in,   p.w_stride, p.x_stride,
+  const int64_t bucket = bucket_of(p.rows);
+  const Key key{bucket,     p.out,       p.in,   p.w_stride, p.x_stride,
                 p.y_stride, p.y_is_half, p.bf16, p.add};
   if (const auto found = plans_.find(key); found != plans_.end()) return found->second.get();
-  if (plans_.size() >= kMostPlans) plans_.clear();  // prompts come in every length
   const Library& lt = *library_;
   auto plan = std::make_unique<Plan>(lt);
-  const auto check = [](cublasStatus_t status, const char* what) {
-    CHECK(status == CUBLAS_STATUS_SUCCESS)
-        << what << ": cuBLASLt status " << static_cast<int>(status);
-  };
   check(lt.cublasLtMatmulDescCreate(&plan->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product");
   const cublasOperation_t transposed = CUBLAS_OP_T;
   check(lt.cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
@@ -122,35 +141,69 @@ Result<CublasLt::Plan*> CublasLt::plan_for(const Product& p) {
   const cudaDataType_t half = p.bf16 ? CUDA_R_16BF : CUDA_R_16F;
   const cudaDataType_t result = p.y_is_half ? half : CUDA_R_32F;
   check(lt.cublasLtMatrixLayoutCreate(&plan->w, half, size(p.in), size(p.out), p.w_stride), "W");
-  check(lt.cublasLtMatrixLayoutCreate(&plan->x, half, size(p.in), size(p.rows), p.x_stride), "x");
-  check(lt.cublasLtMatrixLayoutCreate(&plan->y, result, size(p.out), size(p.rows), p.y_stride),
+  check(lt.cublasLtMatrixLayoutCreate(&plan->x, half, size(p.in), size(bucket), p.x_stride), "x");
+  check(lt.cublasLtMatrixLayoutCreate(&plan->y, result, size(p.out), size(bucket), p.y_stride),
         "y");
+  plan->rows = bucket;
+  plan->out = p.out;
+  plan->in = p.in;
+  TRY(ask(*plan));
+  plan->of_bucket = plan->algorithm;
+  return (plans_[key] = std::move(plan)).get();
+}
+
+Status CublasLt::ask(Plan& plan) {
+  const Library& lt = *library_;
   cublasLtMatmulPreference_t preference = nullptr;
   check(lt.cublasLtMatmulPreferenceCreate(&preference), "a preference");
   check(
       lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                               &kWorkspaceBytes, sizeof kWorkspaceBytes),
       "a workspace");
+  cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
-  const auto status = lt.cublasLtMatmulAlgoGetHeuristic(
-      static_cast<cublasLtHandle_t>(handle_), plan->desc, plan->w, plan->x, plan->y, plan->y,
-      preference, 1, &plan->best, &found);
+  const auto status =
+      lt.cublasLtMatmulAlgoGetHeuristic(static_cast<cublasLtHandle_t>(handle_), plan.desc, plan.w,
+                                        plan.x, plan.y, plan.y, preference, 1, &best, &found);
   lt.cublasLtMatmulPreferenceDestroy(preference);
   if (status != CUBLAS_STATUS_SUCCESS || found != 1) {
-    return error("cuBLASLt has no algorithm for [", p.rows, ", ", p.in, "] × [", p.out, ", ", p.in,
-                 "]: status ", static_cast<int>(status));
+    return error("cuBLASLt has no algorithm for [", plan.rows, ", ", plan.in, "] × [", plan.out,
+                 ", ", plan.in, "]: status ", static_cast<int>(status));
   }
-  return (plans_[key] = std::move(plan)).get();
+  plan.algorithm = best.algo;
+  return Status();
+}
+
+// An algorithm is a kernel and how it is launched, not a number of rows; where it does not take
+// these after all, there is one that does.
+Status CublasLt::set_rows(Plan& plan, int64_t rows) {
+  if (plan.rows == rows) return Status();
+  const Library& lt = *library_;
+  const auto columns = static_cast<uint64_t>(rows);
+  for (cublasLtMatrixLayout_t layout : {plan.x, plan.y}) {
+    check(lt.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_COLS, &columns,
+                                              sizeof columns),
+          "rows");
+  }
+  plan.rows = rows;
+  plan.algorithm = plan.of_bucket;
+  cublasLtMatmulHeuristicResult_t needs{};
+  const auto status =
+      lt.cublasLtMatmulAlgoCheck(static_cast<cublasLtHandle_t>(handle_), plan.desc, plan.w, plan.x,
+                                 plan.y, plan.y, &plan.algorithm, &needs);
+  if (status == CUBLAS_STATUS_SUCCESS && needs.workspaceSize <= kWorkspaceBytes) return Status();
+  return ask(plan);
 }
 
 Status CublasLt::multiply(const Product& p, CUstream_st* stream) {
   if (p.rows == 0) return Status();
   TRY_ASSIGN(Plan* const plan, plan_for(p));
+  TRY(set_rows(*plan, p.rows));
   const float alpha = 1;
   const float beta = p.add ? 1 : 0;
   const auto status = library_->cublasLtMatmul(
       static_cast<cublasLtHandle_t>(handle_), plan->desc, &alpha, p.w, plan->w, p.x, plan->x, &beta,
-      p.y, plan->y, p.y, plan->y, &plan->best.algo, workspace_, kWorkspaceBytes, stream);
+      p.y, plan->y, p.y, plan->y, &plan->algorithm, workspace_, kWorkspaceBytes, stream);
   if (status == CUBLAS_STATUS_SUCCESS) return Status();
   return error("cuBLASLt status ", static_cast<int>(status));
 }

@@ -43,11 +43,13 @@ class CublasLt {
 
   CublasLt();
   Result<Plan*> plan_for(const Product& product);
+  Status ask(Plan& plan);
+  Status set_rows(Plan& plan, int64_t rows);
 
   std::unique_ptr<Library> library_;
   void* handle_ = nullptr;
   void* workspace_ = nullptr;
-  std::map<Key, std::unique_ptr<Plan>> plans_;  // by shape: asking for an algorithm takes long
+  std::map<Key, std::unique_ptr<Plan>> plans_;  // by shape, rows in buckets
 };
 
 }  // namespace tinyvllm
