@@ -43,7 +43,7 @@ Uploader::~Uploader() {
   std::free(data_);
 }
 
-// Large pages that the copiers touch first are registered in a tenth of the time that
+// Large pages that the copiers touch first are registered in a seventh of the time that
 // cudaHostAlloc takes for as much.
 Status Uploader::pin() {
   constexpr size_t kBytes = kPieces * kPieceBytes;
