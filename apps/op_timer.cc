@@ -43,14 +43,18 @@ double OpTimer::sample(ExecContext& ctx, size_t copies, const Op& op) {
   int calls = 0;
   for (int burst = 1; took < seconds_ / kSamples && calls < kMostCalls;) {
     const Stopwatch host;
-    device().begin_timing();
+    const int64_t begin = device().mark();
     for (int i = 0; i < burst; ++i) op(ctx, turn_++ % copies);
-    const int64_t device_ns = device().end_timing_ns();
-    took += device_ns < 0 ? host.seconds() : static_cast<double>(device_ns) / 1e9;
+    const int64_t end = device().mark();
     calls += burst;
+    if (begin < 0) {
+      took += host.seconds();
+      continue;
+    }
+    took += static_cast<double>(device().ns_between(begin, end)) / 1e9;
     // A device that works by itself stands still for microseconds before every burst: the longer
     // they get, the less of that is in the average.
-    if (device_ns >= 0) burst *= 2;
+    burst *= 2;
   }
   return took / calls;
 }

@@ -45,10 +45,12 @@ Result<OnDevice> activations(OpTimer& timer, const Matrix& m) {
 Result<OnDevice> residual(OpTimer& timer, const Matrix& m) { return upload(timer, m, DType::kF32); }
 
 // Good until the next one is staged.
-Batch staged(OpTimer& timer, const ops::TestBatch& owner) {
+Result<Batch> staged(OpTimer& timer, const ops::TestBatch& owner) {
   Batch batch = owner.batch();
-  batch.data = static_cast<const int32_t*>(timer.device().stage(
-      StageSlot::kBatch, batch.host, Batch::buffer_elements(batch.sizes) * sizeof(int32_t)));
+  TRY_ASSIGN(const void* const data,
+             timer.device().stage(StageSlot::kBatch, batch.host,
+                                  Batch::buffer_elements(batch.sizes) * sizeof(int32_t)));
+  batch.data = static_cast<const int32_t*>(data);
   return batch;
 }
 
@@ -87,7 +89,7 @@ Status time_embeddings(OpTimer& timer, DType dtype, const std::vector<int>& toke
   for (const int count : tokens) {
     const ops::DealtBlocks blocks({count}, 16, 1);
     const ops::TestBatch owner(blocks, {{0, 0, count}});
-    const Batch batch = staged(timer, owner);
+    TRY_ASSIGN(const Batch batch, staged(timer, owner));
     TRY_ASSIGN(const OnDevice x, residual(timer, Matrix(count, kWidth)));
     TRY(timer.time(str_cat(name, count), 1, {},
                    [&](ExecContext& ctx, size_t) { ops::embedding(ctx, e, batch, 1, x.tensor); }));
@@ -198,7 +200,7 @@ Status time_attentions(OpTimer& timer) {
       if (!ops::check_kv_dtype(timer.device(), dtype).ok()) continue;
       const ops::DealtBlocks tables({shape.cached + shape.queries}, kBlock, 1);
       const ops::TestBatch owner(tables, {{0, shape.cached, shape.queries}});
-      const Batch batch = staged(timer, owner);
+      TRY_ASSIGN(const Batch batch, staged(timer, owner));
       KvView view;
       view.spec = KvSpec{1, shape.kv_heads, shape.head_dim, shape.head_dim, dtype, 0};
       view.block_size = kBlock;
