@@ -13,18 +13,25 @@ __device__ void found(const UploadedRows& rows, int64_t at) {
             static_cast<unsigned long long>(rows.host + row * rows.row_bytes));
 }
 
-// Sixteen bytes a thread. An exponent of all ones is a NaN or an infinity.
+// Sixteen bytes a thread, in one load but at the end. An exponent of all ones is a NaN or an
+// infinity.
 template <class Bits>
 __global__ void floats_kernel(UploadedRows rows, Bits exponent) {
+  constexpr int64_t kEach = sizeof(Bits);
   const int64_t begin = (blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x) * 16;
-  if (begin >= rows.bytes) return;
+  const auto look = [&](Bits bits, int64_t at) {
+    if ((bits & exponent) == exponent) found(rows, at);
+  };
+  if (begin + 16 > rows.bytes) {
+    for (int64_t at = begin; at < rows.bytes; at += kEach) {
+      look(*reinterpret_cast<const Bits*>(rows.data + at), at);
+    }
+    return;
+  }
   const uint4 loaded = *reinterpret_cast<const uint4*>(rows.data + begin);
   const auto* bits = reinterpret_cast<const Bits*>(&loaded);
 #pragma unroll
-  for (int i = 0; i < 16 / static_cast<int>(sizeof(Bits)); ++i) {
-    const int64_t at = begin + i * static_cast<int64_t>(sizeof(Bits));
-    if (at < rows.bytes && (bits[i] & exponent) == exponent) found(rows, at);
-  }
+  for (int64_t i = 0; i < 16 / kEach; ++i) look(bits[i], begin + i * kEach);
 }
 
 // A block a thread.
