@@ -311,9 +311,9 @@ void ModelRunner::remember(const std::vector<SampleOutput>& chosen) {
 StepResult ModelRunner::wait(Ticket ticket) {
   CHECK(!in_flight_.empty() && ticket + in_flight_.size() == next_ticket_)
       << "ticket " << ticket << " is not the oldest one in flight";
-  const InFlight step = std::move(in_flight_.front());
+  InFlight step = std::move(in_flight_.front());
   in_flight_.pop_front();
-  StepResult result = step.result;
+  StepResult result = std::move(step.result);
   if (step.failed) return result;
   Result<std::vector<SampleOutput>> chosen = sampler_->collect();
   if (const Status health = runtime_.device().health(); chosen.ok() && !health.ok()) {
