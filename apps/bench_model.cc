@@ -103,7 +103,7 @@ Result<std::vector<Measured>> measure_all(LLMEngine& engine, const ModelFlags& f
 std::optional<Measured> measured_load(const LLMEngine& engine, double upload_bytes_per_s) {
   const LLMEngine::Loading& loading = engine.loading();
   if (upload_bytes_per_s == 0 || loading.seconds == 0) return std::nullopt;
-  const double rate = static_cast<double>(loading.bytes) / loading.seconds;
+  const double rate = static_cast<double>(loading.weights.bytes) / loading.seconds;
   return Measured{"load", {rate / 1e9}, upload_bytes_per_s / 1e9, "GB/s"};
 }
 

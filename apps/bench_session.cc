@@ -79,12 +79,18 @@ Status BenchSession::load() {
   TRY_ASSIGN(trace_, open_trace(*runtime_, flags_.trace, "bench " + report_.run().bench, path));
   options.max_num_seqs = std::max(64, flags_.max_concurrency);
   before_load_ = process_memory();
+  free_before_load_ = runtime_->device().available_memory();
   report_.say("loading " + name);
   TRY_ASSIGN(engine_, load_engine(*runtime_, path, options));
   after_load_ = process_memory();
   TRY_ASSIGN(summary_, summarize(engine_->files()));
   write_head();
   return Status();
+}
+
+double BenchSession::device_growth() const {
+  return static_cast<double>(free_before_load_) -
+         static_cast<double>(runtime_->device().available_memory());
 }
 
 Status BenchSession::measure_limits() {

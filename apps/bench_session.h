@@ -50,6 +50,7 @@ class BenchSession {
   const WorkLimit& work() const { return *work_; }
   const ProcessMemory& before_load() const { return before_load_; }
   const ProcessMemory& after_load() const { return after_load_; }
+  double device_growth() const;   // of what is taken of a card's memory, since before load
   double kv_block_bytes() const;  // of all groups
 
   // A prompt of so many random tokens, another one each time.
@@ -88,6 +89,7 @@ class BenchSession {
   Roof roof_;
   std::unique_ptr<WorkLimit> work_;
   ProcessMemory before_load_, after_load_;
+  size_t free_before_load_ = 0;
   uint64_t next_seed_ = 1;
 };
 

@@ -50,7 +50,7 @@ bool looks_like_model(const std::string& word) {
 Status sort_words(RunFlags& flags) {
   std::vector<std::string> words = flags.words;
   if (flags.model.empty() && !words.empty() &&
-      (words.size() == 2 || flags.engine.load_format == "dummy" || !flags.prompts.empty() ||
+      (words.size() >= 2 || flags.engine.load_format == "dummy" || !flags.prompts.empty() ||
        looks_like_model(words[0]))) {
     flags.model = words.front();
     words.erase(words.begin());
@@ -65,7 +65,9 @@ Status sort_words(RunFlags& flags) {
     if (flags.has_prompt) return error("--prompts: expected no other prompt besides the file");
     return Status();
   }
-  if (!words.empty()) return error("'", printable(words.front()), "': the prompt was given twice");
+  if (!words.empty())
+    return error("'", printable(words.front()),
+                 "': expected one prompt; several words need quotes around them");
   if (flags.has_prompt && flags.prompt != "-") return Status();
   if (!flags.has_prompt && isatty(STDIN_FILENO) == 1) {
     return error("there is no prompt: give one as an argument, with -p, or on stdin");
@@ -263,7 +265,7 @@ void add_run(CLI::App& app, Action& action) {
   command
       ->add_option("WORDS", flags->words,
                    "[MODEL] [PROMPT]; the prompt may come on stdin, as - or from a pipe")
-      ->expected(0, 2);
+      ->expected(0, -1);  // a third one is refused by name, an unknown flag before it first
   command->add_option("-m,--model", flags->model, "a .gguf file or an alias (default: smollm2)");
   command
       ->add_option_function<std::string>(

@@ -36,6 +36,7 @@ struct EngineStats {
   int running = 0;
   int waiting = 0;
   int used_blocks = 0;
+  int touched_blocks = 0;  // that were used at some time; the rest of the cache was never written
   int total_blocks = 0;
   uint64_t preemptions = 0;
   uint64_t steps = 0;

@@ -114,6 +114,7 @@ EngineStats EngineCore::stats() const {
   stats.running = scheduler_.num_running();
   stats.waiting = scheduler_.num_waiting();
   stats.used_blocks = blocks_.used_blocks();
+  stats.touched_blocks = blocks_.touched_blocks();
   stats.total_blocks = blocks_.total_blocks();
   stats.preemptions = scheduler_.num_preemptions();
   stats.steps = steps_;

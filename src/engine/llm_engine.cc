@@ -1,6 +1,7 @@
 #include "engine/llm_engine.h"
 
 #include <future>
+#include <malloc.h>
 #include <map>
 #include <thread>
 
@@ -66,9 +67,10 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
   TRY_ASSIGN(engine->model_,
              load_model(*engine->files_, runtime.device(), runtime.pool(),
                         {options.max_model_len, cache, options.load_progress, nullptr, &stats}));
-  engine->loading_ = {stats.bytes, loading.seconds()};
+  engine->loading_ = {stats, loading.seconds()};
   trace_load(runtime, *engine->files_, engine->model_->info(), stats);
   TRY(engine->make_cache(runtime, options));
+  malloc_trim(0);  // reading a vocabulary leaves holes in the heap
   return engine;
 }
 

@@ -17,6 +17,7 @@
 #include "engine/request_output.h"
 #include "io/model_files.h"
 #include "model/model.h"
+#include "model/model_options.h"
 #include "telemetry/roofline.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
@@ -66,7 +67,7 @@ class LLMEngine {
   Status health() const { return runtime_->device().health(); }
   // How long the weights took from the file's map to where the device reads them.
   struct Loading {
-    uint64_t bytes = 0;
+    PreparationStats weights;
     double seconds = 0;
   };
   const Loading& loading() const { return loading_; }

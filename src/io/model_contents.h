@@ -13,6 +13,7 @@ namespace tinyvllm {
 struct ModelContents {
   std::string path;
   ModelFormat format = ModelFormat::kGguf;
+  bool in_memory = false;
   std::vector<std::unique_ptr<MappedFile>> weight_files;  // WeightTensor::file counts these
   std::vector<std::unique_ptr<MappedFile>> text_files;    // tokenizer and chat template
   std::vector<std::unique_ptr<std::byte[]>> aligned;  // tensors that lie unaligned in their file

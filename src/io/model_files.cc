@@ -40,6 +40,7 @@ Result<std::unique_ptr<ModelFiles>> ModelFiles::open_tokenizer(const std::string
 Result<std::unique_ptr<ModelFiles>> ModelFiles::adopt_gguf(std::unique_ptr<MappedFile> file) {
   std::unique_ptr<ModelFiles> files(new ModelFiles);
   files->contents_->path = file->path();
+  files->contents_->in_memory = true;
   TRY(adopt_gguf_file(std::move(file), *files->contents_));
   return files;
 }
@@ -56,6 +57,7 @@ Result<std::unique_ptr<ModelFiles>> ModelFiles::from_config(std::string_view jso
 }
 
 ModelFormat ModelFiles::format() const { return contents_->format; }
+bool ModelFiles::in_memory() const { return contents_->in_memory; }
 const std::string& ModelFiles::path() const { return contents_->path; }
 const Metadata& ModelFiles::metadata() const { return contents_->metadata; }
 const std::vector<GgufPair>& ModelFiles::gguf_pairs() const { return contents_->gguf_pairs; }

@@ -48,6 +48,7 @@ class ModelFiles {
                                                          const std::string& name);
 
   ModelFormat format() const;
+  bool in_memory() const;  // and nowhere else: bytes that are let go of are lost
   const std::string& path() const;
   uint64_t file_bytes() const;  // of all files with weights in them
 

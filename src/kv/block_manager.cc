@@ -34,6 +34,12 @@ int BlockManager::available_blocks() const {
   return available;
 }
 
+int BlockManager::touched_blocks() const {
+  int touched = 0;
+  for (const BlockPool& pool : pools_) touched = std::max(touched, pool.touched());
+  return touched;
+}
+
 int BlockManager::total_blocks() const {
   int total = pools_.front().total();
   for (const BlockPool& pool : pools_) total = std::min(total, pool.total());

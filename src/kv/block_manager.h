@@ -40,6 +40,7 @@ class BlockManager {
   int available_blocks() const;  // in the group that has the fewest
   int total_blocks() const;
   int used_blocks() const { return total_blocks() - available_blocks(); }
+  int touched_blocks() const;  // in the group that has the most
   const PrefixStats& prefix_stats() const { return stats_; }
   const BlockPool& pool(int group) const { return pools_[static_cast<size_t>(group)]; }
 

@@ -1,5 +1,7 @@
 #include "kv/block_pool.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "core/kv.h"
 
@@ -16,6 +18,7 @@ std::optional<int32_t> BlockPool::allocate() {
   if (!free_.empty()) {
     block = free_.back();
     free_.pop_back();
+    touched_ = std::max(touched_, block);  // they lie in the stack in order
   } else if (oldest_idle_ != kNone) {
     block = oldest_idle_;
     remove_idle(block);

@@ -30,6 +30,7 @@ class BlockPool {
   int available() const { return static_cast<int>(free_.size()) + idle_count_; }  // free or idle
   int idle() const { return idle_count_; }
   int total() const { return static_cast<int>(blocks_.size()) - 1; }
+  int touched() const { return touched_; }  // handed out at some time: the rest was never written
 
  private:
   struct Block {
@@ -51,6 +52,7 @@ class BlockPool {
   int32_t oldest_idle_ = kNone;
   int32_t newest_idle_ = kNone;
   int idle_count_ = 0;
+  int32_t touched_ = 0;
   std::unordered_map<BlockHash, int32_t, BlockHashHasher> published_;
 };
 

@@ -53,7 +53,7 @@ Result<WeightBinder::Source> WeightBinder::take(const std::string& source, const
   const bool seen = !used_.insert(source).second;
   if (listing_ != nullptr && files_.weights().tensors().empty()) return Source{source, {}};
   TRY_ASSIGN(const TensorView view, files_.weights().get(source, shape));
-  if (listing_ != nullptr || seen) return Source{source, view};
+  if (listing_ != nullptr || seen) return Source{source, view, seen};
   const int64_t begin = now_ns();
   const auto bad_row = ops::find_not_finite(device_, pool_, view);
   if (stats_ != nullptr) {
@@ -88,13 +88,15 @@ Result<ops::Linear> WeightBinder::pack(std::span<const Source> weights,
   std::vector<TensorView> weight_views;
   std::vector<TensorView> bias_views;
   std::string names;
+  bool drop = true;
   for (const Source& weight : weights) {
     weight_views.push_back(weight.view);
+    drop = drop && !(weight.shared && files_.in_memory());
     names += str_cat(names.empty() ? "'" : ", '", printable(weight.name), "'");
   }
   for (const Source& bias : biases) bias_views.push_back(bias.view);
   const int64_t begin = now_ns();
-  auto linear = ops::make_linear(device_, pool_, {weight_views, bias_views, /*from_file=*/true});
+  auto linear = ops::make_linear(device_, pool_, {weight_views, bias_views, drop});
   if (stats_ != nullptr) {
     stats_->pack_ns += now_ns() - begin;
     for (const TensorView& view : weight_views) {
@@ -102,7 +104,23 @@ Result<ops::Linear> WeightBinder::pack(std::span<const Source> weights,
     }
   }
   if (!linear.ok()) return error("tensor ", names, ": ", linear.message());
+  count_held(weights, linear.value().bytes(), drop);
   return linear;
+}
+
+// A head that is the embedding is there once where rows are multiplied as they lie. Where they are
+// packed, the table is there beside it: all of it, or of a file only rows that are looked up.
+void WeightBinder::count_held(std::span<const Source> weights, size_t bytes, bool dropped) {
+  if (stats_ == nullptr) return;
+  stats_->held_bytes += bytes;
+  if (!device_.host_reads()) return;  // what a device holds is its own
+  for (const Source& weight : weights) {
+    if (!weight.shared) continue;
+    const bool packed = is_quantized(weight.view.dtype);
+    if (packed && !dropped) continue;
+    stats_->held_bytes -= weight.view.bytes();
+    if (packed) stats_->by_row = weight.view;
+  }
 }
 
 Result<ops::Linear> WeightBinder::linear(std::initializer_list<Part> parts, int64_t in, bool bias) {
@@ -174,6 +192,7 @@ Result<ops::Norm> WeightBinder::norm(const std::string& name, ops::NormKind kind
                              bias.view.data != nullptr ? &bias.view : nullptr, offset);
   if (!norm.ok()) return error("tensor '", printable(weight.name), "': ", norm.message());
   bytes_per_token_ += static_cast<size_t>(width) * sizeof(float);
+  if (stats_ != nullptr) stats_->held_bytes += static_cast<size_t>(width) * sizeof(float);
   return norm;
 }
 
@@ -184,6 +203,7 @@ Result<ops::Embedding> WeightBinder::embedding(const std::string& name, int64_t 
   auto embedding = ops::make_embedding(device_, table.view);
   if (!embedding.ok()) return error("tensor '", printable(table.name), "': ", embedding.message());
   bytes_per_token_ += row_bytes(table.view.dtype, width);
+  if (stats_ != nullptr) stats_->held_bytes += table.view.bytes();
   return embedding;
 }
 

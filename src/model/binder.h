@@ -81,6 +81,7 @@ class WeightBinder {
   struct Source {
     std::string name;
     TensorView view;
+    bool shared = false;  // bound before: a head that is the embedding
   };
   std::string source_name(const std::string& name) const;
   using Kind = ModelListing::Kind;
@@ -93,6 +94,7 @@ class WeightBinder {
                                            int64_t in);
   Status check_on_device() const;
   Result<ops::Linear> pack(std::span<const Source> weights, std::span<const Source> biases);
+  void count_held(std::span<const Source> weights, size_t bytes, bool dropped);
 
   const ModelFiles& files_;
   Device& device_;

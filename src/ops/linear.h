@@ -36,9 +36,9 @@ class Linear {
 struct LinearParts {
   std::span<const TensorView> weights;  // each [out_i, in]; results lie side by side in this order
   std::span<const TensorView> biases;   // empty, or one [out_i] per weight
-  // The weights lie in a file's map: once repacked, their pages are given back to the system, so
-  // that memory holds the weights once. (They read the same if anyone looks again.)
-  bool from_file = false;
+  // Once repacked, the weights' own pages are given back to the system, so that memory holds them
+  // once. For a file's map, which reads the same if anyone looks again, or if nobody will.
+  bool drop_sources = false;
 };
 
 // Loads what a device runs on weights when it gets them, so that the first does not wait for it.

@@ -13,6 +13,7 @@ Bpe::Bpe(Vocabulary vocabulary, MergeTable merges, BpeOptions options, size_t id
     : vocabulary_(std::move(vocabulary)),
       merges_(std::move(merges)),
       options_(std::move(options)),
+      id_count_(id_count),
       whole_(new std::atomic<Whole>[id_count]) {
   for (size_t id = 0; id < id_count; ++id) whole_[id] = Whole::kUnknown;
   for (size_t byte = 0; byte < 256; ++byte) {

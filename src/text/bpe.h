@@ -35,6 +35,9 @@ class Bpe : public TokenModel {
   Bpe(Vocabulary vocabulary, MergeTable merges, BpeOptions options, size_t id_count);
 
   void encode(std::string_view piece, std::vector<int32_t>& ids) const override;
+  size_t memory_bytes() const override {
+    return vocabulary_.memory_bytes() + merges_.memory_bytes() + seams_.memory_bytes() + id_count_;
+  }
 
  private:
   // Whether merging a token's own text gives that token back: then a piece that spells it needs no
@@ -56,7 +59,8 @@ class Bpe : public TokenModel {
   std::array<int32_t, 256> byte_ids_;      // of single bytes
   std::array<int32_t, 256> fallback_ids_;  // of "<0x00>"…
   bool can_cut_;  // whether the seams hold: no character is left out or joined to its like
-  std::unique_ptr<std::atomic<Whole>[]> whole_;  // [id_count]
+  size_t id_count_;
+  std::unique_ptr<std::atomic<Whole>[]> whole_;  // [id_count_], a byte each
 };
 
 }  // namespace tinyvllm

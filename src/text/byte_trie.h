@@ -17,6 +17,8 @@ class ByteTrie {
   // texts[i] leads to i. Empty strings lead nowhere; of equal strings the last counts.
   explicit ByteTrie(const std::vector<std::string_view>& texts);
 
+  size_t memory_bytes() const { return nodes_.capacity() * sizeof(Node); }
+
   // visit(length, index) for each string that `text` begins with, shortest first.
   template <class Visit>
   void visit_prefixes(std::string_view text, const Visit& visit) const {

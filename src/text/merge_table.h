@@ -34,6 +34,7 @@ class MergeTable {
     if (!known_[hash >> (64 - kFilterBits)]) return Merge();
     return slots_[slot_of(wanted, hash)].merge;
   }
+  size_t memory_bytes() const { return slots_.capacity() * sizeof(Slot) + known_.size() / 8; }
 
  private:
   static constexpr uint64_t kFree = UINT64_MAX;

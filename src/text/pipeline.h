@@ -49,6 +49,9 @@ class Pipeline : public Tokenizer {
   bool is_end(int32_t id) const override;
   const std::vector<int32_t>& end_ids() const override { return parts_.end_ids; }
   std::string kind() const override { return parts_.kind; }
+  size_t memory_bytes() const override {
+    return parts_.texts.memory_bytes() + parts_.model->memory_bytes() + parts_.special.size() / 8;
+  }
 
  private:
   class Stream;

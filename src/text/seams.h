@@ -18,6 +18,8 @@ class Seams {
   // text is well-formed UTF-8.
   size_t next_cut(std::string_view text, size_t begin) const;
 
+  size_t memory_bytes() const { return (pairs_.size() + fragments_.size()) / 8; }
+
  private:
   // Sets of bits instead of exact tables: a wrong "joined" costs time, never a wrong token.
   static constexpr size_t kPairBits = 20;

@@ -13,6 +13,8 @@ class TokenModel {
 
   // Appends the ids of one piece, which is well-formed UTF-8 and not empty. Safe from many threads.
   virtual void encode(std::string_view piece, std::vector<int32_t>& ids) const = 0;
+
+  virtual size_t memory_bytes() const = 0;  // of its tables
 };
 
 }  // namespace tinyvllm

@@ -29,6 +29,9 @@ class TokenTexts {
     return id >= 0 && id < size() && views_[static_cast<size_t>(id)].data() != nullptr;
   }
   std::string_view operator[](int32_t id) const { return views_[static_cast<size_t>(id)]; }
+  size_t memory_bytes() const {
+    return views_.capacity() * sizeof(std::string_view) + arena_.capacity();
+  }
 
  private:
   std::vector<std::string_view> views_;  // no data: no such token

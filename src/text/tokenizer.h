@@ -64,7 +64,8 @@ class Tokenizer {
   virtual int32_t vocab_size() const = 0;
   virtual bool is_end(int32_t id) const = 0;  // eos, eot, eom, and what generation_config lists
   virtual const std::vector<int32_t>& end_ids() const = 0;
-  virtual std::string kind() const = 0;  // "byte-level BPE (smollm)", for people
+  virtual std::string kind() const = 0;     // "byte-level BPE (smollm)", for people
+  virtual size_t memory_bytes() const = 0;  // of what grows with the vocabulary
 };
 
 }  // namespace tinyvllm

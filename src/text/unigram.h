@@ -39,6 +39,9 @@ class Unigram : public TokenModel {
   Unigram(const std::vector<UnigramToken>& tokens, const UnigramOptions& options);
 
   void encode(std::string_view piece, std::vector<int32_t>& ids) const override;
+  size_t memory_bytes() const override {
+    return entries_.capacity() * sizeof(Entry) + trie_.memory_bytes();
+  }
 
  private:
   struct Step;  // the best way to get to a place in the piece

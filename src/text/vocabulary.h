@@ -20,6 +20,7 @@ class Vocabulary {
 
   int32_t find(std::string_view text) const;
   size_t size() const { return count_; }
+  size_t memory_bytes() const { return slots_.capacity() * sizeof(Slot) + arena_.capacity(); }
 
   template <class Visit>
   void for_each(const Visit& visit) const {

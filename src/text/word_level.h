@@ -17,6 +17,7 @@ class WordLevel : public TokenModel {
     const int32_t id = vocabulary_.find(piece);
     ids.push_back(id == Vocabulary::kNone ? unknown_ : id);
   }
+  size_t memory_bytes() const override { return vocabulary_.memory_bytes(); }
 
  private:
   Vocabulary vocabulary_;

@@ -129,7 +129,7 @@ Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& 
     if (!part.interleaved()) continue;
     pack(pool, parts.weights[i], part, to);
     to += part.groups() * part.group_bytes;
-    if (parts.from_file) drop_pages(parts.weights[i]);
+    if (parts.drop_sources) drop_pages(parts.weights[i]);
   }
   return Linear(std::move(weights));
 }
