@@ -56,12 +56,14 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
   std::unique_ptr<LLMEngine> engine(new LLMEngine(runtime));
   const std::scoped_lock turn(runtime.turn());
   TRY_ASSIGN(const DType cache, kv_cache_dtype(options.kv_cache_dtype));
-  std::future<void> kernels =
-      std::async(std::launch::async, [&] { ops::load_weight_kernels(runtime.device()); });
+  std::future<void> kernels;
+  if (runtime.device().warms_up()) {
+    kernels = std::async(std::launch::async, [&] { ops::load_weight_kernels(runtime.device()); });
+  }
   TRY_ASSIGN(engine->files_, open_files(runtime, path, options));
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
   engine->open_chat_template();
-  kernels.wait();
+  if (kernels.valid()) kernels.wait();
   PreparationStats stats;
   const Stopwatch loading;
   TRY_ASSIGN(engine->model_,

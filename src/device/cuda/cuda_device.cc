@@ -12,6 +12,7 @@ namespace tinyvllm {
 namespace {
 
 constexpr size_t kRegionBytes = size_t{256} << 20;
+constexpr size_t kScratchBytes = size_t{128} << 20;
 constexpr size_t kAlignment = 256;
 constexpr int64_t kMarks = 8192;  // a step with every op watched has some hundred
 
@@ -19,6 +20,8 @@ Status check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return Status();
   return error("CUDA, ", what, ": ", cudaGetErrorString(status));
 }
+
+size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 std::string human(size_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
@@ -48,12 +51,6 @@ Status CudaDevice::open() {
   }
   TRY(check(cudaSetDevice(0), "choosing the card"));
   TRY(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
-  TRY(check(cudaStreamCreateWithFlags(&packing_, cudaStreamNonBlocking), "a stream"));
-  for (void** event : {&uploaded_, &scratch_[0].packed, &scratch_[1].packed}) {
-    TRY(check(
-        cudaEventCreateWithFlags(reinterpret_cast<cudaEvent_t*>(event), cudaEventDisableTiming),
-        "an event"));
-  }
   uploader_ = std::make_unique<Uploader>();
   void* first = nullptr;
   TRY(check(cudaMalloc(&first, sizeof(uint64_t)), "8 bytes"));
@@ -71,17 +68,12 @@ CudaDevice::~CudaDevice() {
     for (Pinned& pinned : staged.pinned) release(pinned);
     if (staged.device != nullptr) cudaFree(staged.device);
   }
+  if (uploader_ != nullptr) release_scratch();
   uploader_.reset();
-  release_scratch();
   if (first_not_finite_ != nullptr) cudaFree(first_not_finite_);
   for (void* event : marks_) cudaEventDestroy(static_cast<cudaEvent_t>(event));
-  for (void* event : {uploaded_, scratch_[0].packed, scratch_[1].packed}) {
-    if (event != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(event));
-  }
   cublaslt_.reset();
-  for (CUstream_st* stream : {packing_, stream_}) {
-    if (stream != nullptr) cudaStreamDestroy(stream);
-  }
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
 DeviceSpec CudaDevice::spec() const {
@@ -117,7 +109,7 @@ Result<void*> CudaDevice::take(size_t bytes, const std::string& what) {
 
 // A piece of a region, zeros; null: too large for one, or there is no memory for another.
 void* CudaDevice::cut(size_t bytes) {
-  const size_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t size = aligned(bytes);
   if (size > kRegionBytes / 2) return nullptr;
   const std::scoped_lock lock(regions_mutex_);
   if (regions_.empty() || kRegionBytes - regions_.back().used < size) {
@@ -137,6 +129,7 @@ void* CudaDevice::cut(size_t bytes) {
 }
 
 void CudaDevice::free(void* data, size_t /*bytes*/) {
+  stream();  // nothing is on its way there
   const std::scoped_lock lock(regions_mutex_);
   const auto region = std::find_if(regions_.begin(), regions_.end(), [&](const Region& r) {
     return data >= r.begin && data < r.begin + kRegionBytes;
@@ -146,53 +139,52 @@ void CudaDevice::free(void* data, size_t /*bytes*/) {
     data = region->begin;
     regions_.erase(region);
   }
-  cudaStreamSynchronize(stream());
+  cudaStreamSynchronize(stream_);
   cudaFree(data);
 }
 
 CUstream_st* CudaDevice::stream() {
-  if (is_packing_) {
-    for (const Scratch& scratch : scratch_) {
-      cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(scratch.packed), 0);
-    }
-    is_packing_ = false;
+  if (is_uploading_) {
+    is_uploading_ = false;
+    if (const Status sent = judged(uploader_->drain()); !sent.ok()) fail(sent.message());
   }
   return stream_;
 }
 
+Status CudaDevice::upload_weights(void* to, const void* from, size_t bytes,
+                                  std::function<void()> then) {
+  is_uploading_ = true;
+  scratch_[filled_].uploads += 1;
+  return judged(uploader_->post(to, from, bytes, stream_, std::move(then)));
+}
+
 Result<void*> CudaDevice::scratch(size_t bytes) {
-  Scratch& scratch = scratch_[next_scratch_];
-  if (scratch.bytes < bytes) {
-    if (scratch.data != nullptr) free(scratch.data, scratch.bytes);
-    scratch.data = nullptr;
-    scratch.bytes = 0;
-    const size_t wanted = std::max(bytes, scratch_[next_scratch_ ^ 1].bytes);
-    TRY_ASSIGN(scratch.data, take(wanted + kAlignment, "weights on their way"));
-    scratch.bytes = wanted;
+  const size_t size = aligned(bytes);
+  if (scratch_[filled_].bytes - scratch_[filled_].used < size) {
+    const size_t newest = scratch_[filled_].uploads;
+    filled_ ^= 1;
+    Scratch& next = scratch_[filled_];
+    TRY(judged(uploader_->drain(newest)));
+    next.used = next.uploads = 0;
+    if (next.bytes < size) {
+      if (next.data != nullptr) free(next.data, next.bytes);
+      next = {};
+      TRY_ASSIGN(void* const data, take(std::max(size, kScratchBytes), "weights on their way"));
+      next = {static_cast<char*>(data), std::max(size, kScratchBytes), 0, 0};
+    }
   }
-  TRY(check(cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(scratch.packed), 0),
-            "weights on their way"));
-  return scratch.data;
-}
-
-CUstream_st* CudaDevice::packing() {
-  cudaEventRecord(static_cast<cudaEvent_t>(uploaded_), stream_);
-  cudaStreamWaitEvent(packing_, static_cast<cudaEvent_t>(uploaded_), 0);
-  return packing_;
-}
-
-void CudaDevice::packed() {
-  cudaEventRecord(static_cast<cudaEvent_t>(scratch_[next_scratch_].packed), packing_);
-  next_scratch_ ^= 1;
-  is_packing_ = true;
+  Scratch& scratch = scratch_[filled_];
+  void* const place = scratch.data + scratch.used;
+  scratch.used += size;
+  return place;
 }
 
 void CudaDevice::release_scratch() {
   for (Scratch& scratch : scratch_) {
     if (scratch.data != nullptr) free(scratch.data, scratch.bytes);
-    scratch.data = nullptr;
-    scratch.bytes = 0;
+    scratch = {};
   }
+  uploader_->rest();
 }
 
 void CudaDevice::fail(const std::string& why) {
@@ -251,7 +243,9 @@ void CudaDevice::release(Pinned& pinned) {
 }
 
 Status CudaDevice::upload(void* to, const void* from, size_t bytes) {
-  return judged(uploader_->upload(to, from, bytes, stream_));
+  // From memory that is not pinned: it has been read when the call returns.
+  return judged(
+      check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "an upload"));
 }
 
 Status CudaDevice::download(void* to, const void* from, size_t bytes) {

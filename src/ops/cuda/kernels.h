@@ -52,7 +52,7 @@ void load_packing();  // the kernels, before the first is enqueued
 void unpack(const Packed& from, void* halves, Stream stream);  // [out, stride] halves
 
 // finite.cu: notes the lowest row, as an address in the host's memory, that holds a NaN, an
-// infinity or a scale that is one. Reads up to 15 bytes past the rows.
+// infinity or a scale that is one.
 struct UploadedRows {
   const char* data = nullptr;  // on the card, aligned to 16
   int64_t bytes = 0;

@@ -55,18 +55,17 @@ Status upload_rows(Device& device, const TensorView& view, const Packed& packed)
   if (!as_is) {
     TRY_ASSIGN(raw, card.scratch(view.bytes()));
   }
-  TRY(device.upload(raw, view.data, view.bytes()));
-  CUstream_st* const stream = card.packing();
-  look_for_not_finite(view.dtype,
-                      {.data = static_cast<const char*>(raw),
-                       .bytes = static_cast<int64_t>(view.bytes()),
-                       .row_bytes = static_cast<int64_t>(row_bytes(view.dtype, view.shape[1])),
-                       .host = reinterpret_cast<uint64_t>(view.data),
-                       .first_not_finite = card.first_not_finite()},
-                      stream);
-  if (!as_is) pack(view.dtype, raw, packed, stream);
-  card.packed();
-  return Status();
+  const UploadedRows rows{.data = static_cast<const char*>(raw),
+                          .bytes = static_cast<int64_t>(view.bytes()),
+                          .row_bytes = static_cast<int64_t>(row_bytes(view.dtype, view.shape[1])),
+                          .host = reinterpret_cast<uint64_t>(view.data),
+                          .first_not_finite = card.first_not_finite()};
+  const DType dtype = view.dtype;
+  CUstream_st* const stream = card.behind_weights();
+  return card.upload_weights(raw, view.data, view.bytes(), [=] {
+    look_for_not_finite(dtype, rows, stream);
+    if (!as_is) pack(dtype, raw, packed, stream);
+  });
 }
 
 Packed form_of(const TensorView& view) {
