@@ -1,14 +1,17 @@
 // The card's linears and attention against the reference, at the cases that the CPU's are tested
 // at. Activations are halves there: x, its normalised form and y are each rounded to 11 bits, so a
 // product is off by 2^-10 of Σ|w·x|, quantized scales by another 2^-11; sums themselves are float.
+#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 
 #include "device/cuda/cuda_device.h"
+#include "ops/cuda/weights.h"
 #include "ops/finite.h"
 #include "ops/linear.h"
 #include "ops/reference/dequantize.h"
 #include "ops/reference/ops.h"
+#include "ops/softmax.h"
 #include "tests/ops/attention_steps.h"
 #include "tests/ops/cases.h"
 #include "tests/ops/judge.h"
@@ -123,6 +126,64 @@ TEST_F(CudaTest, LinearsAgreeWithReference) {
         }
       }
     }
+  }
+}
+
+// Numbers of rows that share an algorithm: nothing is computed past the last one.
+TEST_F(CudaTest, ProductsLeaveOtherRowsAlone) {
+  constexpr int64_t kRows = 64, kOut = 200, kIn = 512;
+  const Weights w = random_weights(DType::kF16, kOut, kIn, 1);
+  const TensorView view = w.view();
+  const Linear linear = make_linear(*device_, pool_, {{&view, 1}, {}}).value();
+  const OnCard x = upload(random_matrix(kRows, kIn, 2), DType::kF16);
+  const Matrix before = random_matrix(kRows, kOut, 3);
+  for (const int64_t rows : {33, 64, 41}) {
+    OnCard sums = upload(before, DType::kF32);
+    Tensor part = x.tensor;
+    part.rows = sums.tensor.rows = rows;
+    run([&](ExecContext& ctx) { linear_add(ctx, linear, part, sums.tensor); });
+    Matrix sum = before;
+    download(sums, sum);
+    for (int64_t t = 0; t < kRows; ++t) {
+      const bool same = std::equal(sum.row(t), sum.row(t) + kOut, before.row(t));
+      ASSERT_EQ(same, t >= rows) << "row " << t << " of " << rows;
+    }
+  }
+}
+
+// More than pinned memory and what arrives on the card hold at a time, so that both are used again.
+TEST_F(CudaTest, UploadsAreWholeWhenTheirWayIsUsedAgain) {
+  constexpr int64_t kOut = 8192, kIn = 4096, kMatrices = 5;
+  std::vector<uint16_t> numbers(static_cast<size_t>((kOut + kMatrices) * kIn));
+  uint32_t state = 1;
+  for (uint16_t& number : numbers) {
+    state = state * 1664525 + 1013904223;
+    number = f32_to_bf16(static_cast<float>(state >> 25));
+  }
+  // The card is busy with one long row at first, so that uploads pile up before it.
+  const Buffer row = device_->allocate(size_t{1} << 27, "a test").value();
+  const Tensor busy(row.data(), DType::kF32, 1, int64_t{1} << 25);
+  Arena none;
+  ExecContext ctx{*device_, pool_, none, {}};
+  softmax(ctx, busy, busy);
+  std::vector<Linear> linears;
+  const auto view_of = [&](int64_t first) {  // a row later each time
+    return TensorView{numbers.data() + first * kIn, DType::kBF16, Shape{kOut, kIn}};
+  };
+  for (int64_t i = 0; i < kMatrices; ++i) {
+    const TensorView view = view_of(i);
+    linears.push_back(make_linear(*device_, pool_, {{&view, 1}, {}}).value());
+  }
+  std::vector<uint16_t> halves(static_cast<size_t>(kOut * kIn));
+  for (int64_t i = 0; i < kMatrices; ++i) {
+    const Buffer& memory = cuda::weights_of(linears[static_cast<size_t>(i)]).parts[0].memory;
+    ASSERT_TRUE(device_->download(halves.data(), memory.data(), halves.size() * 2).ok());
+    const auto* from = static_cast<const uint16_t*>(view_of(i).data);
+    int64_t wrong = 0;
+    for (size_t j = 0; j < halves.size(); ++j) {
+      wrong += f16_to_f32(halves[j]) == bf16_to_f32(from[j]) ? 0 : 1;
+    }
+    EXPECT_EQ(wrong, 0) << "of matrix " << i;
   }
 }
 
