@@ -34,7 +34,7 @@ struct TraceBenchFlags {
 struct Cost {
   std::string name;
   double limit_percent = 0;      // that it must stay below; 0: no limit
-  std::vector<double> percents;  // by round
+  std::vector<double> percents;  // two of a round
 
   double median() const {
     std::vector<double> sorted = percents;
@@ -89,12 +89,16 @@ class TraceBench {
 
   Status run() {
     TRY(measure());  // pages, caches, threads
-    TRY_ASSIGN(double before, measure());
     for (int round = 0; round < flags_.rounds && !interrupted(); ++round) {
+      TRY_ASSIGN(double before, measure());  // the last one came right after the most costly level
       for (size_t i = 0; i < std::size(kLevels); ++i) {
         TRY_ASSIGN(const double traced, seconds_traced(kLevels[i]));
         TRY_ASSIGN(const double after, measure());
-        costs_[i].percents.push_back(100 * (2 * traced / (before + after) - 1));
+        // With either neighbour on its own: half the time a sample is the slower of two alike, but
+        // not of itself and the mean of two, when what slows them comes in spikes.
+        for (const double untraced : {before, after}) {
+          costs_[i].percents.push_back(100 * (traced / untraced - 1));
+        }
         step_seconds_ = std::min(step_seconds_, after);
         before = after;
       }

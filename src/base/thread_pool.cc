@@ -16,6 +16,9 @@ namespace {
 // About 50 µs on the machines measured: longer than the gap between two ops of a step, far shorter
 // than the time between two requests.
 constexpr int kSpins = 2000;
+// About 1 µs: a gap that is still open then is not the one between two ops, and will last.
+constexpr int kSpinsBeforeSpare = 48;
+constexpr int kSpinsBetweenLooks = 16;  // for spare work
 // A task that has not come back after a few µs may wait for the core that we are spinning on.
 constexpr int kSpinsBeforeYield = 200;
 
@@ -73,7 +76,8 @@ int default_thread_count() {
   return cgroup_cores(count);
 }
 
-ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {
+ThreadPool::ThreadPool(int threads, SpareWork* spare)
+    : threads_(std::max(1, threads)), spare_(spare) {
   next_.store(loop_word(0, kNothingLeft));
   for (int thread = 1; thread < threads_; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });
@@ -168,12 +172,22 @@ void ThreadPool::park(uint64_t seen) {
   parked_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
+// Until there is another loop than the one last seen.
+void ThreadPool::spin(uint64_t seen, SpareWork* spare) {
+  for (int spins = 0; spins < kSpins;) {
+    if (loop_of(next_.load(std::memory_order_acquire)) != seen) return;
+    const bool looks = spins >= kSpinsBeforeSpare && spins % kSpinsBetweenLooks == 0;
+    if (looks && spare != nullptr && spare->do_some()) continue;
+    spins += 1;
+    pause_cpu();
+  }
+  park(seen);
+}
+
 void ThreadPool::work(int thread) {
   uint64_t seen = 0;
   while (!stopping_.load(std::memory_order_relaxed)) {
-    int spins = 0;
-    while (loop_of(next_.load(std::memory_order_acquire)) == seen && ++spins < kSpins) pause_cpu();
-    if (spins == kSpins) park(seen);
+    spin(seen, thread == 1 ? spare_ : nullptr);
     seen = loop_of(next_.load(std::memory_order_acquire));
     take_tasks(thread);
   }

@@ -39,9 +39,18 @@ class LoopWatch {
   virtual void loop_done(LoopTimes&& times) = 0;  // on the caller's thread
 };
 
+// Work that can wait, in small pieces.
+class SpareWork {
+ public:
+  virtual ~SpareWork() = default;
+  virtual bool do_some() = 0;  // for well under a microsecond; false: there is none right now
+};
+
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);
+  // `spare`, if any, is done by a worker that has waited for the next loop for a while. Outlives
+  // the pool.
+  explicit ThreadPool(int threads, SpareWork* spare = nullptr);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -73,10 +82,12 @@ class ThreadPool {
   void run(int64_t tasks, Call call, void* context);
   void run_watched(int64_t tasks, Call call, void* context, const char* what);
   void work(int thread);
+  void spin(uint64_t seen, SpareWork* spare);
   void take_tasks(int thread);
   void park(uint64_t seen);
 
   const int threads_;
+  SpareWork* const spare_;
   LoopWatch* watch_ = nullptr;
   std::vector<std::thread> workers_;
 

@@ -37,10 +37,10 @@ class Runtime {
   void give_back(size_t bytes);
 
  private:
-  explicit Runtime(int threads) : pool_(threads) {}
+  explicit Runtime(int threads) : pool_(threads, &tracer_) {}
 
-  ThreadPool pool_;
   Tracer tracer_;
+  ThreadPool pool_;
   std::mutex turn_;
   std::vector<std::unique_ptr<Device>> devices_;
   size_t memory_budget_ = 0;

@@ -15,7 +15,7 @@ WatchedOp::~WatchedOp() {
   if (watches_loops_) ctx_.pool.watch(nullptr);
 }
 
-void WatchedOp::finish(OpCall call) {
+void WatchedOp::finish(OpCall& call) {
   call.begin_ns = begin_ns_;
   call.phase = ctx_.phase;
   call.layer = ctx_.layer;
@@ -38,11 +38,11 @@ void WatchedOp::finish(OpCall call) {
     for (const ThreadTime& thread : loop.threads) busy += thread.busy_ns;
     trace.wait_ns += std::max<int64_t>(0, end - begin - busy / ctx_.pool.size());
     trace.tracer->add(
-        {TraceLevel::kKernel, begin, end, trace.tracer->new_span(), span,
-         std::make_unique<Loop>(Loop{call, trace.step, trace.backend, std::move(loop)})});
+        TraceLevel::kKernel, begin, end, trace.tracer->new_span(), span,
+        std::make_unique<Loop>(Loop{call, trace.step, trace.backend, std::move(loop)}));
   }
-  trace.tracer->add({TraceLevel::kOp, call.begin_ns, call.end_ns, span, trace.parent,
-                     OpCompleted{call, trace.step, trace.backend, ctx_.pool.size()}});
+  trace.tracer->add(TraceLevel::kOp, call.begin_ns, call.end_ns, span, trace.parent,
+                    OpCompleted{call, trace.step, trace.backend, ctx_.pool.size()});
 }
 
 }  // namespace tinyvllm::ops

@@ -16,7 +16,7 @@ class WatchedOp final : public LoopWatch {
  public:
   explicit WatchedOp(ExecContext& ctx);
   ~WatchedOp() override;
-  void finish(OpCall call);  // what it was, and when it ended
+  void finish(OpCall& call);  // what it was, and when it ended
   void loop_done(LoopTimes&& times) override { loops_.push_back(std::move(times)); }
 
  private:

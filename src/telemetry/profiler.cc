@@ -5,6 +5,7 @@ namespace tinyvllm {
 class Profiler::Steps final : public TraceSink {
  public:
   TraceLevel level() const override { return TraceLevel::kOp; }
+  bool may_wait() const override { return false; }
 
   // Ops wait for the end of their step; a step of which none was seen began before us.
   void take(const TraceRecord& record) override {

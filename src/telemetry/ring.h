@@ -3,10 +3,12 @@
 // Places are memory that nobody has touched until they are first used.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
 
 namespace tinyvllm {
@@ -21,23 +23,27 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  // The one thread's side.
-  void push(T&& value) {
+  // The one thread's side: a T{arguments…}, made where it lies.
+  template <class... Arguments>
+  void emplace(Arguments&&... arguments) {
     const size_t end = end_.load(std::memory_order_relaxed);
-    if (end - begin_.load(std::memory_order_acquire) > mask_) {
-      dropped_.fetch_add(1, std::memory_order_relaxed);
-      return;
+    if (end - known_begin_ > mask_) {
+      known_begin_ = begin_.load(std::memory_order_acquire);
+      if (end - known_begin_ > mask_) {
+        dropped_.fetch_add(1, std::memory_order_relaxed);
+        return;
+      }
     }
-    std::construct_at(reinterpret_cast<T*>(places_[end & mask_].bytes), std::move(value));
+    new (places_[end & mask_].bytes) T{std::forward<Arguments>(arguments)...};
     end_.store(end + 1, std::memory_order_release);
     fetch(places_[(end + 1) & mask_]);
   }
 
-  // The other's: hands over everything that is there now, oldest first, and says how many.
+  // The other's: hands over what is there now, oldest first, `most` at most, and says how many.
   template <class Take>
-  size_t drain(Take&& take) {
-    const size_t end = end_.load(std::memory_order_acquire);
+  size_t drain(Take&& take, size_t most = SIZE_MAX) {
     const size_t begin = begin_.load(std::memory_order_relaxed);
+    const size_t end = begin + std::min(most, end_.load(std::memory_order_acquire) - begin);
     for (size_t i = begin; i != end; ++i) {
       T* value = std::launder(reinterpret_cast<T*>(places_[i & mask_].bytes));
       take(std::move(*value));
@@ -60,6 +66,7 @@ class Ring {
   const size_t mask_;
   const std::unique_ptr<Place[]> places_;
   alignas(64) std::atomic<size_t> end_{0};  // written by the one
+  size_t known_begin_ = 0;  // the one's last look at `begin_`, whose line is mostly the other's
   std::atomic<uint64_t> dropped_{0};
   alignas(64) std::atomic<size_t> begin_{0};  // written by the other
 };

@@ -5,11 +5,12 @@ namespace tinyvllm {
 int64_t PartScope::record() {
   const int64_t end = now_ns();
   trace_.parent = record_.parent;
-  TraceRecord record{record_.level, record_.begin_ns, end, record_.span, record_.parent, part_};
   if (trace_.clock != nullptr) {
-    trace_.clock->between(record_.begin_mark, trace_.clock->mark(), std::move(record));
+    trace_.clock->between(
+        record_.begin_mark, trace_.clock->mark(),
+        {record_.level, record_.begin_ns, end, record_.span, record_.parent, part_});
   } else {
-    trace_.tracer->add(std::move(record));
+    trace_.tracer->add(record_.level, record_.begin_ns, end, record_.span, record_.parent, part_);
   }
   return end - record_.begin_ns;
 }

@@ -43,7 +43,7 @@ TraceCost measure_trace_cost() {
     OpCompleted op;
     op.call.rows = i;
     const int64_t begin = now_ns();
-    tracer.add({TraceLevel::kOp, begin, now_ns(), tracer.new_span(), trace.parent, op});
+    tracer.add(TraceLevel::kOp, begin, now_ns(), tracer.new_span(), trace.parent, op);
   });
   cost.ns_per_span = best_ns(kRecords, empty, [&](int i) {
     const PartScope part(trace, TraceLevel::kOp, "generation_loop", "block_{}_total", i);

@@ -16,7 +16,9 @@
 namespace tinyvllm {
 namespace {
 
-constexpr size_t kWriteBytes = 1 << 18;  // at once
+// Lines that wait to be written: those of a tenth of a second, and fewer where parts are counted.
+constexpr size_t kMostBuffered = 4 << 20;
+constexpr size_t kMostOfAPart = 1 << 18;
 // How long a pipe may be full without anybody reading before tracing ends.
 constexpr int kPatienceMs = 2000;
 
@@ -72,7 +74,10 @@ std::string iso_time() {
 }  // namespace
 
 TraceFile::TraceFile(const TraceFileOptions& options)
-    : options_(options), start_ns_(now_ns()), format_(options.level, start_ns_) {}
+    : options_(options),
+      start_ns_(now_ns()),
+      format_(options.level, start_ns_),
+      most_buffered_(options.rotate_bytes == 0 ? kMostBuffered : kMostOfAPart) {}
 
 TraceFile::~TraceFile() {
   if (fd_ >= 0) close(fd_);
@@ -123,7 +128,6 @@ void TraceFile::take(const TraceRecord& record) {
     dropped_ += dropped->count;
   }
   format_.append(record, buffer_);
-  if (buffer_.size() >= kWriteBytes) write_out();
 }
 
 void TraceFile::pause() { write_out(); }

@@ -29,6 +29,8 @@ class TraceFile final : public TraceSink {
 
   TraceLevel level() const override { return options_.level; }
   void take(const TraceRecord& record) override;
+  bool may_wait() const override { return false; }
+  bool is_full() const override { return buffer_.size() >= most_buffered_; }
   void pause() override;
   bool is_over() const override { return over_; }
 
@@ -46,6 +48,7 @@ class TraceFile final : public TraceSink {
   const TraceFileOptions options_;
   const int64_t start_ns_;
   TraceFormat format_;
+  const size_t most_buffered_;
   std::string buffer_;  // formatted and not yet written
   int fd_ = -1;
   int parts_ = 0;

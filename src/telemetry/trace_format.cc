@@ -121,13 +121,14 @@ class TraceFormat::Line {
 size_t TraceFormat::OpKeyHash::operator()(const OpKey& key) const {
   const auto address = [](const char* text) { return reinterpret_cast<uintptr_t>(text); };
   size_t hash = address(key.op) * 31 + address(key.kernel);
-  hash = hash * 31 + address(key.backend);
+  hash = (hash * 31 + address(key.backend)) * 31 + static_cast<size_t>(key.in);
   return hash * 31 + (static_cast<size_t>(key.layer + 1) << 10) +
          (static_cast<size_t>(key.dtype) << 1) + static_cast<size_t>(key.phase);
 }
 
 TraceFormat::OpText& TraceFormat::text_of(const OpCall& call, const char* backend) {
-  const OpKey key{call.op, call.kernel, backend, call.dtype, call.phase, call.layer};
+  const OpKey key{
+      call.op, call.kernel, backend, call.dtype, call.phase, call.layer, call.matmul ? call.in : 0};
   OpText* const expected = last_op_ == nullptr ? nullptr : last_op_->next;
   if (expected != nullptr && expected->key == key) return *(last_op_ = expected);
   OpText& text = op_texts_[key];

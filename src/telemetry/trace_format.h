@@ -38,6 +38,7 @@ class TraceFormat {
     DType dtype;
     Phase phase;
     int layer;
+    int64_t in;  // of a product: a layer has several of one kind
     bool operator==(const OpKey&) const = default;
   };
   struct OpKeyHash {

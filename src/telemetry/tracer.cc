@@ -15,6 +15,8 @@ namespace {
 // of them, and others may wait for it: seldom is better.
 constexpr auto kInterval = std::chrono::milliseconds(50);
 
+constexpr size_t kSome = 2;  // records, some 100 ns each
+
 std::atomic<uint64_t> tracers{0};  // so far, to tell their threads' rings apart
 
 int64_t own_cpu_ns() {
@@ -77,7 +79,7 @@ Tracer::Records& Tracer::own_ring() {
 void Tracer::note(const char* type, std::string data) {
   if (!on(TraceLevel::kStep)) return;
   const int64_t now = now_ns();
-  add({TraceLevel::kStep, now, now, kRun, 0, Note{type, std::move(data)}});
+  add(TraceLevel::kStep, now, now, kRun, 0, Note{type, std::move(data)});
 }
 
 const char* Tracer::intern(const std::string& text) {
@@ -112,6 +114,23 @@ void Tracer::hand_out(const TraceRecord& record) {
   }
 }
 
+// Most of what a trace costs is making lines of records. A thread of the steps' that would only
+// spin does it for nothing; what it leaves is for the tracer's own.
+bool Tracer::do_some() {
+  if (!on(TraceLevel::kStep)) return false;
+  const std::unique_lock lock(sinks_mutex_, std::try_to_lock);
+  const std::unique_lock rings_lock(rings_mutex_, std::try_to_lock);
+  if (!lock || !rings_lock) return false;
+  for (const auto& sink : sinks_) {
+    if (sink->may_wait() || sink->is_full()) return false;
+  }
+  size_t count = 0;
+  for (const auto& ring : rings_) {
+    count += ring->drain([&](TraceRecord&& record) { hand_out(record); }, kSome);
+  }
+  return count > 0;
+}
+
 // Whoever holds the sinks is the one reader of the rings.
 size_t Tracer::drain() {
   const std::scoped_lock lock(sinks_mutex_);
@@ -128,7 +147,12 @@ size_t Tracer::drain() {
   }
   size_t count = 0;
   for (const auto& ring : rings) {
-    count += ring->drain([&](TraceRecord&& record) { hand_out(record); });
+    count += ring->drain([&](TraceRecord&& record) {
+      hand_out(record);
+      for (const auto& sink : sinks_) {
+        if (sink->is_full()) sink->pause();
+      }
+    });
     if (const uint64_t dropped = ring->take_dropped(); dropped > 0) {
       const int64_t now = now_ns();
       hand_out({TraceLevel::kStep, now, now, kRun, 0, RecordsDropped{dropped}});

@@ -20,22 +20,25 @@
 
 namespace tinyvllm {
 
-// Wants records up to its level. Called on the tracer's thread alone.
+// Wants records up to its level. Called by one thread at a time: the tracer's own, or one of the
+// steps' that has nothing to do for a moment and may not be kept.
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
   virtual TraceLevel level() const = 0;
   virtual void take(const TraceRecord& record) = 0;
-  virtual void pause() {}                         // nothing more is there right now
+  virtual bool may_wait() const { return true; }  // in `take`, for a disk or a terminal
+  virtual bool is_full() const { return false; }  // until the tracer's thread has paused
+  virtual void pause() {}  // on the tracer's thread: nothing more is there right now
   virtual bool is_over() const { return false; }  // it can take no more, and is let go
 };
 
-class Tracer {
+class Tracer final : public SpareWork {
  public:
   // A decode step of a small model at level kernel notes some 600 records in 3 ms: the default
   // holds three times what comes between two looks.
   explicit Tracer(size_t places = 1 << 15);  // of a thread's ring, a power of two
-  ~Tracer();                                 // those who still want records get all that are left
+  ~Tracer() override;                        // those who still want records get all that are left
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
@@ -45,7 +48,12 @@ class Tracer {
   SpanId new_span() { return next_span_.fetch_add(1, std::memory_order_relaxed); }
   static constexpr SpanId kRun = 1;  // the root of all spans
 
-  void add(TraceRecord&& record) { own_ring().push(std::move(record)); }
+  template <class Event>
+  void add(TraceLevel level, int64_t begin_ns, int64_t end_ns, SpanId span, SpanId parent,
+           Event&& event) {
+    own_ring().emplace(level, begin_ns, end_ns, span, parent, std::forward<Event>(event));
+  }
+  void add(TraceRecord&& record) { own_ring().emplace(std::move(record)); }
   // A moment, or something that began earlier and ends now.
   void note(const char* type, std::string data);
 
@@ -57,6 +65,7 @@ class Tracer {
   void detach(const std::shared_ptr<TraceSink>& sink);
 
   void flush() { drain(); }  // everybody has had what was noted before
+  bool do_some() override;   // a few records, if nobody has to wait for them
 
   int64_t thread_cpu_ns() const { return thread_cpu_ns_.load(std::memory_order_relaxed); }
 

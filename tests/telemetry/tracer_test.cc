@@ -7,6 +7,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <map>
+#include <numeric>
 #include <simdjson.h>
 #include <sys/stat.h>
 #include <thread>
@@ -60,6 +61,46 @@ TEST(Tracer, EveryRecordOfEveryThreadArrivesOnceOrIsCounted) {
     if (is_new) continue;
     EXPECT_LT(entry->second, step);
     entry->second = step;
+  }
+}
+
+// Takes records at once, or may have to wait, and remembers which of them this thread brought.
+class Patient final : public TraceSink {
+ public:
+  explicit Patient(bool may_wait) : may_wait_(may_wait) {}
+  TraceLevel level() const override { return TraceLevel::kStep; }
+  bool may_wait() const override { return may_wait_; }
+  void take(const TraceRecord& record) override {
+    seen.push_back(std::get<KvBlocks>(record.event).step);
+    own += std::this_thread::get_id() == test_ ? 1 : 0;
+  }
+  std::vector<uint64_t> seen;
+  int own = 0;
+
+ private:
+  const bool may_wait_;
+  const std::thread::id test_ = std::this_thread::get_id();
+};
+
+TEST(Tracer, AThreadWithTimeToSpareHandsOutWhatNobodyWaitsFor) {
+  for (const bool may_wait : {false, true}) {
+    Tracer tracer;
+    const auto sink = std::make_shared<Patient>(may_wait);
+    tracer.attach(sink);
+    constexpr uint64_t kCount = 1000;
+    for (uint64_t i = 0; i < kCount; ++i) {
+      tracer.add(step_record(i));
+      if (i % 10 == 9) {
+        while (tracer.do_some()) {
+        }
+      }
+    }
+    const int own = sink->own;
+    tracer.detach(sink);
+    EXPECT_EQ(own > 0, !may_wait);
+    std::vector<uint64_t> all(kCount);
+    std::iota(all.begin(), all.end(), uint64_t{0});
+    EXPECT_EQ(sink->seen, all);
   }
 }
 
