@@ -25,7 +25,7 @@ struct BenchFlags {
   int tokens = 16;        // of each answer
   int max_context = 512;  // of the context tables
   int max_concurrency = 64;
-  double seconds = 80;  // when these are over, everything left is measured once
+  double seconds = 45;  // when these are over, everything left is measured once
   bool remeasure = false;
   OutputFlags out;
   EngineOptions engine;
