@@ -65,9 +65,10 @@ Status sort_words(RunFlags& flags) {
     if (flags.has_prompt) return error("--prompts: expected no other prompt besides the file");
     return Status();
   }
-  if (!words.empty())
+  if (!words.empty()) {
     return error("'", printable(words.front()),
                  "': expected one prompt; several words need quotes around them");
+  }
   if (flags.has_prompt && flags.prompt != "-") return Status();
   if (!flags.has_prompt && isatty(STDIN_FILENO) == 1) {
     return error("there is no prompt: give one as an argument, with -p, or on stdin");

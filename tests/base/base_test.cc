@@ -9,6 +9,7 @@
 #include "base/half.h"
 #include "base/json_writer.h"
 #include "base/result.h"
+#include "base/stopwatch.h"
 #include "base/thread_pool.h"
 #include "base/utf8.h"
 
@@ -129,6 +130,22 @@ TEST(ThreadPool, ManyShortLoopsInARow) {
     pool.parallel_for(tasks, [&, round](int64_t task, int) { sum += round + task; });
     ASSERT_EQ(sum.load(), tasks * round + tasks * (tasks - 1) / 2);
   }
+}
+
+TEST(ThreadPool, AWorkerThatWaitsDoesSpareWork) {
+  struct Counting final : SpareWork {
+    bool do_some() override {
+      EXPECT_NE(std::this_thread::get_id(), caller);
+      done.fetch_add(1);
+      return false;
+    }
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int> done{0};
+  } spare;
+  ThreadPool pool(3, &spare);
+  const Stopwatch clock;
+  while (spare.done.load() == 0 && clock.seconds() < 20) pool.parallel_for(2, [](int64_t, int) {});
+  EXPECT_GT(spare.done.load(), 0);
 }
 
 TEST(ThreadPool, WakesAfterParking) {

@@ -75,7 +75,7 @@ class Patient final : public TraceSink {
     own += std::this_thread::get_id() == test_ ? 1 : 0;
   }
   std::vector<uint64_t> seen;
-  int own = 0;
+  std::atomic<int> own = 0;  // looked at while the tracer's thread may be taking some
 
  private:
   const bool may_wait_;
