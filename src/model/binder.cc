@@ -89,14 +89,16 @@ Result<ops::Linear> WeightBinder::pack(std::span<const Source> weights,
   std::vector<TensorView> bias_views;
   std::string names;
   bool drop = true;
+  std::shared_ptr<void> on_device;
   for (const Source& weight : weights) {
     weight_views.push_back(weight.view);
     drop = drop && !(weight.shared && files_.in_memory());
+    if (weight.shared) on_device = embedding_on_device_;
     names += str_cat(names.empty() ? "'" : ", '", printable(weight.name), "'");
   }
   for (const Source& bias : biases) bias_views.push_back(bias.view);
   const int64_t begin = now_ns();
-  auto linear = ops::make_linear(device_, pool_, {weight_views, bias_views, drop});
+  auto linear = ops::make_linear(device_, pool_, {weight_views, bias_views, drop, on_device});
   if (stats_ != nullptr) {
     stats_->pack_ns += now_ns() - begin;
     for (const TensorView& view : weight_views) {
@@ -104,7 +106,7 @@ Result<ops::Linear> WeightBinder::pack(std::span<const Source> weights,
     }
   }
   if (!linear.ok()) return error("tensor ", names, ": ", linear.message());
-  count_held(weights, linear.value().bytes(), drop);
+  if (on_device == nullptr) count_held(weights, linear.value().bytes(), drop);
   return linear;
 }
 
@@ -113,7 +115,6 @@ Result<ops::Linear> WeightBinder::pack(std::span<const Source> weights,
 void WeightBinder::count_held(std::span<const Source> weights, size_t bytes, bool dropped) {
   if (stats_ == nullptr) return;
   stats_->held_bytes += bytes;
-  if (!device_.host_reads()) return;  // what a device holds is its own
   for (const Source& weight : weights) {
     if (!weight.shared) continue;
     const bool packed = is_quantized(weight.view.dtype);
@@ -202,6 +203,7 @@ Result<ops::Embedding> WeightBinder::embedding(const std::string& name, int64_t 
   if (listing_ != nullptr) return ops::Embedding();
   auto embedding = ops::make_embedding(device_, table.view);
   if (!embedding.ok()) return error("tensor '", printable(table.name), "': ", embedding.message());
+  embedding_on_device_ = embedding.value().on_device;
   bytes_per_token_ += row_bytes(table.view.dtype, width);
   if (stats_ != nullptr) stats_->held_bytes += table.view.bytes();
   return embedding;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -105,6 +106,7 @@ class WeightBinder {
   int64_t loaded_bytes_ = 0;
   ModelListing* const listing_;
   std::set<std::string> used_;
+  std::shared_ptr<void> embedding_on_device_;
   size_t bytes_per_token_ = 0;
 };
 

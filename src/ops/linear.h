@@ -39,6 +39,8 @@ struct LinearParts {
   // Once repacked, the weights' own pages are given back to the system, so that memory holds them
   // once. For a file's map, which reads the same if anyone looks again, or if nobody will.
   bool drop_sources = false;
+  // The only weight, where an Embedding has it on the device already.
+  std::shared_ptr<void> on_device = nullptr;
 };
 
 // Loads what a device runs on weights when it gets them, so that the first does not wait for it.

@@ -51,7 +51,7 @@ Status CudaDevice::open() {
   }
   TRY(check(cudaSetDevice(0), "choosing the card"));
   TRY(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
-  uploader_ = std::make_unique<Uploader>();
+  uploader_ = std::make_unique<Uploader>(stream_);
   void* first = nullptr;
   TRY(check(cudaMalloc(&first, sizeof(uint64_t)), "8 bytes"));
   first_not_finite_ = static_cast<uint64_t*>(first);
@@ -155,7 +155,7 @@ Status CudaDevice::upload_weights(void* to, const void* from, size_t bytes,
                                   std::function<void()> then) {
   is_uploading_ = true;
   scratch_[filled_].uploads += 1;
-  return judged(uploader_->post(to, from, bytes, stream_, std::move(then)));
+  return judged(uploader_->post(to, from, bytes, std::move(then)));
 }
 
 Result<void*> CudaDevice::scratch(size_t bytes) {

@@ -1,7 +1,9 @@
 // Weights to the card, from where the host has them: a team of threads takes parts in turn, copies
 // each into pinned memory of its own and sends it off, so that nobody waits for anybody else.
 // Pinning takes longer than sending as many bytes, so there is little of it, and it happens beside
-// whatever else a start has to do.
+// whatever else a start has to do. Copies have a stream of their own, so that the bus does not rest
+// while weights are packed; it carries nothing but copies (kernels on a second stream slow every
+// graph down that comes later, copies do not) and is gone when the weights are there.
 #pragma once
 
 #include <condition_variable>
@@ -19,18 +21,16 @@ namespace tinyvllm {
 
 class Uploader {
  public:
-  Uploader();  // begins to pin
+  explicit Uploader(CUstream_st* ops);  // begins to pin
   ~Uploader();
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
 
-  // Copies on `stream`, some time before `drain` returns; `from` stays as it is until then. When
-  // all of it is enqueued, `then` is called by one of the caller's next calls. One caller at a
-  // time.
-  Status post(void* to, const void* from, size_t bytes, CUstream_st* stream,
-              std::function<void()> then);
-  // All that was posted, but for the newest few, is enqueued, and behind it what was to come
-  // `then`: for many of them at once, because the bus rests while the card does something else.
+  // Copies when all is done that `ops` has by now, some time before `drain` returns; `from` stays
+  // as it is until then. One caller at a time.
+  Status post(void* to, const void* from, size_t bytes, std::function<void()> then);
+  // All that was posted, but for the newest few, is enqueued; `ops` waits for it, and `then`, which
+  // is called now, enqueues there what is to be done with it.
   Status drain(size_t newest = 0);
   // Gives the pinned memory and the threads back, until something is posted again.
   void rest();
@@ -44,18 +44,21 @@ class Uploader {
     char* to;
     const char* from;
     size_t bytes;
-    CUstream_st* stream;
     Posted* whole;
   };
 
   void start();
+  Status order(CUstream_st* before, CUstream_st* after);
   Status pin();
   void unpin();
   void work(size_t thread);
   Status send(const Part& part, char* piece, void* sent);
   size_t part_bytes(size_t bytes) const;
 
-  std::thread pinning_;  // or its opposite
+  CUstream_st* ops_;
+  CUstream_st* copies_ = nullptr;
+  void* turn_ = nullptr;  // an event: one stream's word to the other
+  std::thread pinning_;   // or its opposite
   bool resting_ = false;
   Status pinned_;         // how that went
   char* data_ = nullptr;  // [threads, two pieces]

@@ -39,8 +39,9 @@ Result<Matrix> allocate_matrix(Device& device, const Packed& form) {
   const int64_t low = aligned(packed.out * low_bytes(packed));
   const int64_t high = aligned(packed.out * high_bytes(packed));
   const int64_t scales = packed.out * scale_bytes(packed);
-  TRY_ASSIGN(matrix.memory, device.allocate(static_cast<size_t>(low + high + scales), "weights"));
-  char* data = static_cast<char*>(matrix.memory.data());
+  TRY_ASSIGN(Buffer memory, device.allocate(static_cast<size_t>(low + high + scales), "weights"));
+  char* data = static_cast<char*>(memory.data());
+  matrix.memory = std::make_shared<const Buffer>(std::move(memory));
   packed.low = data;
   if (high > 0) packed.high = data + low;
   if (scales > 0) packed.scales = data + low + high;
@@ -139,7 +140,12 @@ Result<Linear> make_linear(Device& device, const LinearParts& parts) {
   for (size_t begin = 0; begin < views.size();) {
     size_t end = begin + 1;
     while (end < views.size() && same_form(form_of(views[begin]), form_of(views[end]))) end += 1;
-    TRY_ASSIGN(Matrix matrix, upload_matrix(device, views.subspan(begin, end - begin)));
+    Matrix matrix;
+    if (parts.on_device != nullptr) {
+      matrix = *static_cast<const Matrix*>(parts.on_device.get());
+    } else {
+      TRY_ASSIGN(matrix, upload_matrix(device, views.subspan(begin, end - begin)));
+    }
     begin = end;
     const Packed& p = matrix.packed;
     weights->out += p.out;

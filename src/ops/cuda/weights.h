@@ -2,6 +2,7 @@
 // the card itself.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,7 +15,7 @@ namespace tinyvllm::ops::cuda {
 
 struct Matrix {
   Packed packed;
-  Buffer memory;
+  std::shared_ptr<const Buffer> memory;  // of a head that is the embedding: the same
 };
 Result<Matrix> upload_matrix(Device& device, const TensorView& view);
 Result<Matrix> upload_matrix(Device& device, std::span<const TensorView> views);
