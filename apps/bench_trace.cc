@@ -1,12 +1,21 @@
 // tinyvllm bench trace MODEL: what tracing costs a decode step. At each level a few tokens are
 // decoded and traced to a file, in turns with the same untraced, so that whatever else the machine
-// does meets all alike. The same without any trace is measured too, as if it were a level: what it
-// is away from nothing is noise. What a trace costs that is off is too little to be measured that
-// way, and is worked out: nanoseconds of a zone that nobody listens to, times zones of a step.
+// does meets all alike. Two things are measured, and added up:
+//   in the step   by how much the quartile of its steps is above that of its neighbours' steps.
+//                 Others' doings only ever lengthen a step, so the short ones tell best; one that
+//                 lengthens all steps, as noting does, is seen there in full.
+//   beside it     the processor's time of the thread that writes. Where no core is spare, it is
+//                 taken from one of the steps' threads: all of it is charged.
+// The same without any trace is measured too, as if it were a level: what it is away from nothing
+// is noise. What a trace costs that is off is too little to be measured that way, and is worked
+// out: nanoseconds of a zone that nobody listens to, times zones of a step.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <numeric>
 #include <unistd.h>
 
 #include "apps/bench.h"
@@ -31,24 +40,24 @@ struct TraceBenchFlags {
   EngineOptions engine;
 };
 
-struct Cost {
-  std::string name;
-  double limit_percent = 0;              // that it must stay below; 0: no limit
-  std::vector<double> percents;          // two of a round
-  std::vector<double> traced, untraced;  // seconds of the samples that they compare
-
-  double median() const { return quantile(percents, 0.5); }
-  // What slows a sample besides its trace comes in spikes; those that were spared say it best.
-  double undisturbed() const {
-    return 100 * (quantile(traced, 0.25) / quantile(untraced, 0.25) - 1);
-  }
-
- private:
-  static double quantile(std::vector<double> values, double share) {
-    std::sort(values.begin(), values.end());
-    return values[static_cast<size_t>(share * static_cast<double>(values.size()))];
-  }
+// Of a few decode steps, in seconds.
+struct Sample {
+  std::vector<double> steps;
+  double writing = 0;  // of all of them
 };
+
+struct Level {
+  TraceLevel level;
+  const char* name;
+  double limit_percent;  // that it must stay below; 0: no limit
+};
+constexpr Level kLevels[] = {{TraceLevel::kOff, "untraced", 0},
+                             {TraceLevel::kStep, "step", 0.5},
+                             {TraceLevel::kOp, "op", 3},
+                             {TraceLevel::kKernel, "kernel", 0}};
+
+// Level i is sample 2i + 1; those before and after it are untraced.
+using Round = std::array<Sample, 2 * std::size(kLevels) + 1>;
 
 // Counts what a step notes, which is how many zones it has.
 class Counter final : public TraceSink {
@@ -62,10 +71,9 @@ class Counter final : public TraceSink {
   double steps = 0;
 };
 
-// Seconds of a decode step: the mean of `decode` of them, after a prompt of one token and a few
-// that follow a change of level. None is left out, and what they noted is written out and counted
-// before the clock stops: it would take its time from somebody.
-Result<double> seconds_per_step(LLMEngine& engine, Tracer& tracer, int decode) {
+// After a prompt of one token and a few that follow a change of level. What is left to be written
+// in the end is written here, and counts like what the tracer's thread wrote meanwhile.
+Result<Sample> decode_some(LLMEngine& engine, Tracer& tracer, int decode) {
   SamplingParams sampling;
   sampling.temperature = 0;
   sampling.ignore_eos = true;
@@ -73,14 +81,19 @@ Result<double> seconds_per_step(LLMEngine& engine, Tracer& tracer, int decode) {
   TRY(engine.add_request(std::vector<int32_t>{1}, sampling));
   for (int i = 0; i < kWarmUp; ++i) engine.step();
   tracer.flush();
-  const Stopwatch clock;
+  const int64_t writer_ns = tracer.thread_cpu_ns();
+  Sample sample;
   while (engine.has_work()) {
+    const Stopwatch clock;
     for (const RequestOutput& output : engine.step()) {
       if (!output.error.empty()) return error(output.error);
     }
+    sample.steps.push_back(clock.seconds());
   }
+  const Stopwatch clock;
   tracer.flush();
-  return clock.seconds() / decode;
+  sample.writing = clock.seconds() + static_cast<double>(tracer.thread_cpu_ns() - writer_ns) / 1e9;
+  return sample;
 }
 
 class TraceBench {
@@ -96,43 +109,36 @@ class TraceBench {
 
   Status run() {
     TRY(measure());  // pages, caches, threads
-    for (int round = 0; round < flags_.rounds && !interrupted(); ++round) {
-      TRY_ASSIGN(double before, measure());  // the last one came right after the most costly level
-      for (size_t i = 0; i < std::size(kLevels); ++i) {
-        TRY_ASSIGN(const double traced, seconds_traced(kLevels[i]));
-        TRY_ASSIGN(const double after, measure());
-        // With either neighbour on its own: half the time a sample is the slower of two alike, but
-        // not of itself and the mean of two, when what slows them comes in spikes.
-        for (const double untraced : {before, after}) {
-          costs_[i].percents.push_back(100 * (traced / untraced - 1));
-          costs_[i].untraced.push_back(untraced);
-        }
-        costs_[i].traced.push_back(traced);
-        step_seconds_ = std::min(step_seconds_, after);
-        before = after;
+    for (int i = 0; i < flags_.rounds && !interrupted(); ++i) {
+      Round& round = rounds_.emplace_back();
+      for (size_t sample = 0; sample < round.size(); ++sample) {
+        const bool traced = sample % 2 == 1;
+        TRY_ASSIGN(round[sample], traced ? traced_at(kLevels[sample / 2].level) : measure());
       }
+    }
+    for (size_t i = 0; i < std::size(kLevels); ++i) {
+      costs_.push_back(cost_of(i));
+      errors_.push_back(standard_error(i));
     }
     return count_zones();
   }
 
   void print_table() const {
     std::printf("%s, %d threads, a decode step of %.2f ms\n\n", engine_.files().path().c_str(),
-                runtime_.pool().size(), 1e3 * step_seconds_);
-    std::printf("%-9s %9s %21s %12s %8s\n", "", "median", "lowest … highest", "undisturbed",
-                "limit");
-    std::printf("%-9s %8.4f%% %21s %12s %7.2f%%  %s: %.2f ns × %.0f zones\n", "off", off_percent(),
-                "", "", kOffLimit, off_percent() <= kOffLimit ? "held" : "MISSED",
-                cost_.ns_per_zone_off, zones_);
-    for (const Cost& cost : costs_) {
-      const auto [low, high] = std::minmax_element(cost.percents.begin(), cost.percents.end());
-      std::printf("%-9s %8.2f%% %9.2f%% … %6.2f%% %11.2f%% ", cost.name.c_str(), cost.median(),
-                  *low, *high, cost.undisturbed());
-      if (cost.limit_percent == 0) {
-        std::printf("\n");
-        continue;
+                runtime_.pool().size(), 1e3 * step_seconds());
+    std::printf("%-9s %18s %9s %9s %8s\n", "", "in the step", "beside", "together", "limit");
+    std::printf("%-9s %18s %9s %8.3f%% %7.2f%%  %s: %.2f ns × %.0f zones\n", "off", "", "",
+                off_percent(), kOffLimit, verdict(off_percent(), kOffLimit), cost_.ns_per_zone_off,
+                zones_);
+    for (size_t i = 0; i < std::size(kLevels); ++i) {
+      const Level& level = kLevels[i];
+      std::printf("%-9s %9.2f%% ± %5.2f %8.2f%% %8.2f%%", level.name, costs_[i].in_step, errors_[i],
+                  costs_[i].beside, costs_[i].both());
+      if (level.limit_percent > 0) {
+        std::printf(" %7.2f%%  %s", level.limit_percent,
+                    verdict(costs_[i].both(), level.limit_percent));
       }
-      std::printf("%7.2f%%  %s\n", cost.limit_percent,
-                  cost.median() <= cost.limit_percent ? "held" : "MISSED");
+      std::printf("\n");
     }
     std::printf("\na record %.0f ns, a span %.0f ns\n", cost_.ns_per_record, cost_.ns_per_span);
   }
@@ -142,7 +148,7 @@ class TraceBench {
     json.begin_object().key("machine").begin_object().field("device", runtime_.device().name());
     json.field("threads", runtime_.pool().size()).end_object();
     json.key("model").begin_object().field("path", engine_.files().path());
-    json.field("step_us", 1e6 * step_seconds_).field("zones", zones_).end_object();
+    json.field("step_us", 1e6 * step_seconds()).field("zones", zones_).end_object();
     json.key("limits").begin_object().end_object().key("results").begin_array();
     const auto result = [&](const std::string& name, double value, double limit, const char* unit,
                             const std::vector<double>& samples) {
@@ -154,8 +160,9 @@ class TraceBench {
       json.field("samples", samples).end_object();
     };
     result("off", off_percent(), kOffLimit, "%", {off_percent()});
-    for (const Cost& cost : costs_) {
-      result(cost.name, cost.median(), cost.limit_percent, "%", cost.percents);
+    for (size_t i = 0; i < std::size(kLevels); ++i) {
+      const std::vector<double> parts = {costs_[i].in_step, costs_[i].beside};
+      result(kLevels[i].name, costs_[i].both(), kLevels[i].limit_percent, "%", parts);
     }
     result("zone, off", cost_.ns_per_zone_off, 0, "ns", {cost_.ns_per_zone_off});
     result("record", cost_.ns_per_record, 0, "ns", {cost_.ns_per_record});
@@ -164,13 +171,58 @@ class TraceBench {
   }
 
  private:
-  static constexpr TraceLevel kLevels[] = {TraceLevel::kOff, TraceLevel::kStep, TraceLevel::kOp,
-                                           TraceLevel::kKernel};
   static constexpr double kOffLimit = 0.1;
+  struct Cost {
+    double step = 0;     // untraced, in seconds
+    double in_step = 0;  // in percent of that, like the next
+    double beside = 0;
+    double both() const { return in_step + beside; }
+  };
 
-  Result<double> measure() { return seconds_per_step(engine_, runtime_.tracer(), flags_.decode); }
+  static const char* verdict(double percent, double limit) {
+    return percent <= limit ? "held" : "MISSED";
+  }
 
-  Result<double> seconds_traced(TraceLevel level) {
+  static double quartile(std::vector<double> values) {
+    const auto place = values.begin() + static_cast<ptrdiff_t>(values.size() / 4);
+    std::nth_element(values.begin(), place, values.end());
+    return *place;
+  }
+
+  // Over all rounds but one.
+  Cost cost_of(size_t level, size_t without = SIZE_MAX) const {
+    std::vector<double> traced;
+    std::vector<double> untraced;
+    double writing = 0;
+    const auto append = [](std::vector<double>& to, const Sample& sample) {
+      to.insert(to.end(), sample.steps.begin(), sample.steps.end());
+    };
+    for (size_t i = 0; i < rounds_.size(); ++i) {
+      if (i == without) continue;
+      const Sample& sample = rounds_[i][2 * level + 1];
+      append(traced, sample);
+      append(untraced, rounds_[i][2 * level]);
+      append(untraced, rounds_[i][2 * level + 2]);
+      writing += sample.writing;
+    }
+    const double step = quartile(std::move(untraced));
+    const auto steps = static_cast<double>(traced.size());
+    return {step, 100 * (quartile(std::move(traced)) / step - 1), 100 * writing / steps / step};
+  }
+  // Of what is seen in the step, by leaving out each round in turn.
+  double standard_error(size_t level) const {
+    std::vector<double> values;
+    for (size_t i = 0; i < rounds_.size(); ++i) values.push_back(cost_of(level, i).in_step);
+    const auto count = static_cast<double>(values.size());
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+    double sum = 0;
+    for (const double value : values) sum += (value - mean) * (value - mean);
+    return std::sqrt(sum * (count - 1) / count);
+  }
+
+  Result<Sample> measure() { return decode_some(engine_, runtime_.tracer(), flags_.decode); }
+
+  Result<Sample> traced_at(TraceLevel level) {
     if (level == TraceLevel::kOff) return measure();
     TRY_ASSIGN(const std::unique_ptr<TraceLog> log,
                TraceLog::open(runtime_.tracer(), {path_, level, 0, {}}, runtime_.pool().size()));
@@ -186,18 +238,17 @@ class TraceBench {
     return Status();
   }
 
-  double off_percent() const { return 1e-7 * cost_.ns_per_zone_off * zones_ / step_seconds_; }
+  double step_seconds() const { return costs_.front().step; }
+  double off_percent() const { return 1e-7 * cost_.ns_per_zone_off * zones_ / step_seconds(); }
 
   Runtime& runtime_;
   LLMEngine& engine_;
   const TraceBenchFlags& flags_;
   const std::string path_;
   const TraceCost cost_ = measure_trace_cost();
-  std::vector<Cost> costs_ = {{"untraced", 0, {}, {}, {}},
-                              {"step", 0.5, {}, {}, {}},
-                              {"op", 3, {}, {}, {}},
-                              {"kernel", 0, {}, {}, {}}};
-  double step_seconds_ = 1e30;
+  std::vector<Round> rounds_;
+  std::vector<Cost> costs_;
+  std::vector<double> errors_;
   double zones_ = 0;
 };
 
@@ -228,7 +279,7 @@ void add_bench_trace(CLI::App& bench, Action& action) {
       ->check(CLI::Range(4, 4096))
       ->capture_default_str();
   command->add_option("--rounds", flags->rounds, "samples of each level")
-      ->check(CLI::Range(1, 1000))
+      ->check(CLI::Range(2, 1000))
       ->capture_default_str();
   add_device_flags(*command, flags->device);
   add_load_flags(*command, flags->engine);

@@ -18,7 +18,11 @@ Phase phase_of(const StepPlan& plan) {
 void StepTrace::begin(uint64_t step) {
   if (tracer_ == nullptr || !tracer_->on(TraceLevel::kStep)) return;
   span_ = tracer_->new_span();
-  context_ = {.tracer = tracer_, .level = tracer_->level(), .parent = span_, .step = step};
+  const TraceLevel level = tracer_->level();
+  // Inside ops the threads' times are those of the slower clock: at level kernel all are.
+  const FastClock clock = level == TraceLevel::kOp ? FastClock::set() : FastClock();
+  context_ = {
+      .tracer = tracer_, .level = level, .parent = span_, .step = step, .host_clock = clock};
   did_something_ = false;
   done_ = {};
   begin_ns_ = decided_ns_ = now_ns();

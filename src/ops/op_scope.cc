@@ -7,7 +7,7 @@ namespace tinyvllm::ops {
 WatchedOp::WatchedOp(ExecContext& ctx)
     : ctx_(ctx), watches_loops_(ctx.trace.on(TraceLevel::kKernel) && ctx.trace.clock == nullptr) {
   if (watches_loops_) ctx_.pool.watch(this);
-  begin_ns_ = now_ns();
+  begin_ns_ = ctx.trace.now();
   if (ctx_.trace.clock != nullptr) begin_mark_ = ctx_.trace.clock->mark();
 }
 

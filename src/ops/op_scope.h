@@ -38,7 +38,7 @@ class OpScope {
   }
   ~OpScope() {
     if (watched_) {
-      const int64_t end_ns = now_ns();
+      const int64_t end_ns = ctx_.trace.now();
       OpCall call = describe_();
       call.end_ns = end_ns;
       watched_->finish(call);

@@ -3,7 +3,7 @@
 namespace tinyvllm {
 
 int64_t PartScope::record() {
-  const int64_t end = now_ns();
+  const int64_t end = trace_.now();
   trace_.parent = record_.parent;
   if (trace_.clock != nullptr) {
     trace_.clock->between(

@@ -3,7 +3,7 @@
 // level is the one that the step began with, so that a step is traced as a whole.
 #pragma once
 
-#include "base/stopwatch.h"
+#include "base/fast_clock.h"
 #include "telemetry/device_clock.h"
 #include "telemetry/tracer.h"
 
@@ -14,13 +14,15 @@ struct TraceContext {
   TraceLevel level = TraceLevel::kOff;
   SpanId parent = 0;
   uint64_t step = 0;
-  const char* backend = "";  // of the device that runs it
-  int64_t op_ns = 0;         // spent inside ops, so far
-  int64_t wait_ns = 0;       // that its threads stood at barriers, on average, so far
+  const char* backend = "";   // of the device that runs it
+  int64_t op_ns = 0;          // spent inside ops, so far
+  int64_t wait_ns = 0;        // that its threads stood at barriers, on average, so far
+  FastClock host_clock = {};  // set when the step began, where every op is noted
   // Of the device, where what is noted is its work and not the host's; null: the host's clock.
   DeviceClock* clock = nullptr;
 
   bool on(TraceLevel wanted) const { return level >= wanted; }
+  int64_t now() const { return host_clock.now(); }
 };
 
 // A part of the engine's own work, as long as this lives; spans that begin meanwhile are its
@@ -54,7 +56,7 @@ class PartScope {
     record_.parent = trace_.parent;
     part_ = {parent_op, name, layer, trace_.step};
     trace_.parent = record_.span;
-    record_.begin_ns = now_ns();
+    record_.begin_ns = trace_.now();
     if (trace_.clock != nullptr) record_.begin_mark = trace_.clock->mark();
   }
   int64_t record();

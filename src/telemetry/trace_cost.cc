@@ -37,13 +37,13 @@ TraceCost measure_trace_cost() {
   Tracer tracer(/*places=*/1024);
   const auto nobody = std::make_shared<Nobody>();
   tracer.attach(nobody);
-  TraceContext trace{.tracer = &tracer, .level = TraceLevel::kOp};
+  TraceContext trace{.tracer = &tracer, .level = TraceLevel::kOp, .host_clock = FastClock::set()};
   const auto empty = [&] { tracer.flush(); };
   cost.ns_per_record = best_ns(kRecords, empty, [&](int i) {
     OpCompleted op;
     op.call.rows = i;
-    const int64_t begin = now_ns();
-    tracer.add(TraceLevel::kOp, begin, now_ns(), tracer.new_span(), trace.parent, op);
+    const int64_t begin = trace.now();
+    tracer.add(TraceLevel::kOp, begin, trace.now(), tracer.new_span(), trace.parent, op);
   });
   cost.ns_per_span = best_ns(kRecords, empty, [&](int i) {
     const PartScope part(trace, TraceLevel::kOp, "generation_loop", "block_{}_total", i);

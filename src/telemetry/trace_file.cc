@@ -181,12 +181,12 @@ Result<std::unique_ptr<TraceLog>> TraceLog::open(Tracer& tracer, const TraceFile
 }
 
 // The tracer's thread works beside the steps. Where every core has a thread of theirs, it takes its
-// time from one of them, and the others take over that one's tasks.
+// time from one of them, and the others soon wait for that one.
 TraceLog::~TraceLog() {
   tracer_.detach(file_);
   const bool cores_to_spare = threads_ < static_cast<int>(std::thread::hardware_concurrency());
   const auto writing = static_cast<double>(tracer_.thread_cpu_ns());
-  file_->finish(cost_, cores_to_spare ? 0 : writing / threads_);
+  file_->finish(cost_, cores_to_spare ? 0 : writing);
 }
 
 }  // namespace tinyvllm

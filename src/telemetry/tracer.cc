@@ -13,9 +13,12 @@ namespace {
 // Between two looks at the rings. Nobody wakes the thread for a record: that would be a system call
 // on the step's path. Where every core has a thread of the steps', waking up takes a core from one
 // of them, and others may wait for it: seldom is better.
-constexpr auto kInterval = std::chrono::milliseconds(50);
+std::chrono::milliseconds interval(TraceLevel level) {
+  if (level == TraceLevel::kKernel) return std::chrono::milliseconds(50);
+  return std::chrono::milliseconds(level == TraceLevel::kOp ? 100 : 200);
+}
 
-constexpr size_t kSome = 2;  // records, some 100 ns each
+constexpr size_t kSome = 1;  // record, some 100 ns: nobody waits longer for whoever does it
 
 std::atomic<uint64_t> tracers{0};  // so far, to tell their threads' rings apart
 
@@ -99,6 +102,11 @@ void Tracer::attach(std::shared_ptr<TraceSink> sink) {
   sinks_.push_back(std::move(sink));
   set_level();
   if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  {
+    const std::scoped_lock wake_lock(wake_mutex_);
+    level_changed_ = true;
+  }
+  wake_.notify_one();
 }
 
 void Tracer::detach(const std::shared_ptr<TraceSink>& sink) {
@@ -171,7 +179,9 @@ void Tracer::run() {
   for (;;) {
     {
       std::unique_lock lock(wake_mutex_);
-      if (wake_.wait_for(lock, kInterval, [&] { return stopping_; })) return;
+      wake_.wait_for(lock, interval(level()), [&] { return stopping_ || level_changed_; });
+      if (stopping_) return;
+      level_changed_ = false;
     }
     drain();
     thread_cpu_ns_.store(own_cpu_ns(), std::memory_order_relaxed);

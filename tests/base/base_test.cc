@@ -3,9 +3,11 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/fast_clock.h"
 #include "base/half.h"
 #include "base/json_writer.h"
 #include "base/result.h"
@@ -106,6 +108,20 @@ TEST(DType, NamesAndNumbersAgree) {
   EXPECT_EQ(dtype_from_id(14), DType::kQ6_K);
   EXPECT_FALSE(dtype_from_id(4).has_value());
   EXPECT_EQ(row_bytes(DType::kQ4_1, 576), 360u);
+}
+
+TEST(FastClock, SaysWhatTheOtherSays) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));  // it knows no rate before
+  const FastClock clock = FastClock::set();
+  const int64_t end = now_ns() + 50'000'000;
+  int64_t before = now_ns();
+  while (before < end) {
+    const int64_t between = clock.now();
+    const int64_t after = now_ns();
+    ASSERT_GE(between, before - 10'000);
+    ASSERT_LE(between, after + 10'000);
+    before = after;
+  }
 }
 
 TEST(ThreadPool, RunsEveryTaskOnce) {
