@@ -116,6 +116,7 @@ class TraceBench {
         TRY_ASSIGN(round[sample], traced ? traced_at(kLevels[sample / 2].level) : measure());
       }
     }
+    if (interrupted()) return error("interrupted");
     for (size_t i = 0; i < std::size(kLevels); ++i) {
       costs_.push_back(cost_of(i));
       errors_.push_back(standard_error(i));
@@ -263,7 +264,6 @@ Status bench_trace(const TraceBenchFlags& flags) {
   watch_interrupts();
   TraceBench bench(*runtime, *engine, flags);
   TRY(bench.run());
-  if (interrupted()) return error("interrupted");
   flags.json ? bench.print_json() : bench.print_table();
   return Status();
 }
