@@ -81,7 +81,7 @@ Result<Sample> decode_some(LLMEngine& engine, Tracer& tracer, int decode) {
   TRY(engine.add_request(std::vector<int32_t>{1}, sampling));
   for (int i = 0; i < kWarmUp; ++i) engine.step();
   tracer.flush();
-  const int64_t writer_ns = tracer.thread_cpu_ns();
+  const int64_t writing_before_ns = tracer.writing_ns();
   Sample sample;
   while (engine.has_work()) {
     const Stopwatch clock;
@@ -90,9 +90,8 @@ Result<Sample> decode_some(LLMEngine& engine, Tracer& tracer, int decode) {
     }
     sample.steps.push_back(clock.seconds());
   }
-  const Stopwatch clock;
   tracer.flush();
-  sample.writing = clock.seconds() + static_cast<double>(tracer.thread_cpu_ns() - writer_ns) / 1e9;
+  sample.writing = static_cast<double>(tracer.writing_ns() - writing_before_ns) / 1e9;
   return sample;
 }
 

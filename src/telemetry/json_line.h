@@ -1,23 +1,23 @@
-// JSON at the speed of a trace: appends to a string and neither checks nor copies. Small pieces are
-// gathered in a buffer of its own, because there are twenty to a line. Names are plain literals;
-// text from outside goes through JsonWriter first.
+// JSON at the speed of a trace: pieces are put down where they stay, and nothing is checked but
+// that there is room, because there are twenty to a line. Names are plain literals; text from
+// outside goes through JsonWriter first. One line at a time: a buffer has one end.
 #pragma once
 
 #include <charconv>
 #include <cmath>
 #include <concepts>
 #include <cstring>
-#include <string>
 #include <string_view>
 
+#include "telemetry/text_buffer.h"
 #include "telemetry/trace_events.h"
 
 namespace tinyvllm {
 
 class JsonLine {
  public:
-  explicit JsonLine(std::string& out) : out_(out) {}
-  ~JsonLine() { flush(); }
+  explicit JsonLine(TextBuffer& out) : out_(out), end_(out.end()), limit_(out.limit()) {}
+  ~JsonLine() { out_.set_end(end_); }
   JsonLine(const JsonLine&) = delete;
   JsonLine& operator=(const JsonLine&) = delete;
 
@@ -57,14 +57,8 @@ class JsonLine {
     return *this;
   }
   // A piece of JSON and a value, as they are: for lines that come by the hundred thousand.
-  JsonLine& text(std::string_view piece) {
-    if (piece.size() > static_cast<size_t>(buffer_ + sizeof buffer_ - end_)) {
-      flush();
-      if (piece.size() > sizeof buffer_) {
-        out_ += piece;
-        return *this;
-      }
-    }
+  [[gnu::always_inline]] JsonLine& text(std::string_view piece) {
+    make_room(piece.size());
     std::memcpy(end_, piece.data(), piece.size());
     end_ += piece.size();
     return *this;
@@ -75,9 +69,15 @@ class JsonLine {
   }
 
  private:
-  void flush() {
-    out_.append(buffer_, end_);
-    end_ = buffer_;
+  void make_room(size_t bytes) {
+    if (bytes > static_cast<size_t>(limit_ - end_)) [[unlikely]]
+      more_room(bytes);
+  }
+  [[gnu::noinline]] void more_room(size_t bytes) {
+    out_.set_end(end_);
+    out_.grow(bytes);
+    end_ = out_.end();
+    limit_ = out_.limit();
   }
   void key(std::string_view name) {
     if (comma_) text(",");
@@ -87,9 +87,9 @@ class JsonLine {
   void put(std::string_view string) { text("\"").text(string).text("\""); }
   void put(const char* string) { put(std::string_view(string)); }
   void put(bool value) { text(value ? "true" : "false"); }
-  void put(std::integral auto number) {
-    if (buffer_ + sizeof buffer_ - end_ < 24) flush();
-    end_ = std::to_chars(end_, buffer_ + sizeof buffer_, number).ptr;
+  [[gnu::always_inline]] void put(std::integral auto number) {
+    make_room(kLongestNumber);
+    end_ = std::to_chars(end_, limit_, number).ptr;
   }
   // Counts of bytes and operations are whole; ratios need three decimals.
   void put(double number) {
@@ -102,20 +102,21 @@ class JsonLine {
         std::to_chars(digits, digits + sizeof digits, number, std::chars_format::fixed, 3).ptr;
     text({digits, static_cast<size_t>(end - digits)});
   }
-  void put(Micros time) {
+  [[gnu::always_inline]] void put(Micros time) {
     put(time.ns / 1000);
     const auto rest = static_cast<int>(time.ns % 1000);
     if (rest == 0) return;
-    const char decimals[] = {'.', static_cast<char>('0' + rest / 100),
-                             static_cast<char>('0' + rest / 10 % 10),
-                             static_cast<char>('0' + rest % 10)};
-    text({decimals, sizeof decimals});
+    make_room(kLongestNumber);
+    *end_++ = '.';
+    for (const int unit : {100, 10, 1}) *end_++ = static_cast<char>('0' + rest / unit % 10);
   }
 
-  std::string& out_;
+  static constexpr size_t kLongestNumber = 24;
+
+  TextBuffer& out_;
   bool comma_ = false;
-  char* end_ = buffer_;
-  char buffer_[1024];
+  char* end_;
+  char* limit_;
 };
 
 }  // namespace tinyvllm

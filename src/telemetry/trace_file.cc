@@ -46,7 +46,7 @@ class NoBrokenPipe {
 };
 
 // Empty when all was written.
-std::string write_all(int fd, const std::string& bytes) {
+std::string write_all(int fd, std::string_view bytes) {
   const NoBrokenPipe guard;
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t count = write(fd, bytes.data() + done, bytes.size() - done);
@@ -134,7 +134,7 @@ void TraceFile::pause() { write_out(); }
 
 void TraceFile::write_out() {
   if (over_ || buffer_.empty()) return;
-  const std::string problem = write_all(fd_, buffer_);
+  const std::string problem = write_all(fd_, buffer_.view());
   part_bytes_ += buffer_.size();
   buffer_.clear();
   if (!problem.empty()) return end_with(problem);
@@ -167,7 +167,7 @@ void TraceFile::finish(const TraceCost& cost, double writing_ns) {
   end.begin_object().field("records", format_.lines() + 1).field("dropped", dropped_);
   end.field("wall_us", static_cast<double>(now_ns() - start_ns_) / 1e3).end_object();
   add_note("TraceEnded", end.str());
-  const std::string problem = write_all(fd_, buffer_);
+  const std::string problem = write_all(fd_, buffer_.view());
   if (!problem.empty()) end_with(problem);
   over_ = true;
 }
@@ -183,9 +183,9 @@ Result<std::unique_ptr<TraceLog>> TraceLog::open(Tracer& tracer, const TraceFile
 // The tracer's thread works beside the steps. Where every core has a thread of theirs, it takes its
 // time from one of them, and the others soon wait for that one.
 TraceLog::~TraceLog() {
+  const auto writing = static_cast<double>(tracer_.writing_ns() - writing_before_ns_);
   tracer_.detach(file_);
   const bool cores_to_spare = threads_ < static_cast<int>(std::thread::hardware_concurrency());
-  const auto writing = static_cast<double>(tracer_.thread_cpu_ns());
   file_->finish(cost_, cores_to_spare ? 0 : writing);
 }
 

@@ -49,7 +49,7 @@ class TraceFile final : public TraceSink {
   const int64_t start_ns_;
   TraceFormat format_;
   const size_t most_buffered_;
-  std::string buffer_;  // formatted and not yet written
+  TextBuffer buffer_;  // formatted and not yet written
   int fd_ = -1;
   int parts_ = 0;
   uint64_t part_bytes_ = 0;
@@ -68,11 +68,16 @@ class TraceLog {
 
  private:
   TraceLog(Tracer& tracer, int threads, std::shared_ptr<TraceFile> file)
-      : tracer_(tracer), threads_(threads), cost_(measure_trace_cost()), file_(std::move(file)) {}
+      : tracer_(tracer),
+        threads_(threads),
+        cost_(measure_trace_cost()),
+        writing_before_ns_(tracer.writing_ns()),
+        file_(std::move(file)) {}
 
   Tracer& tracer_;
   const int threads_;  // that steps run on
   const TraceCost cost_;
+  const int64_t writing_before_ns_;
   const std::shared_ptr<TraceFile> file_;
 };
 

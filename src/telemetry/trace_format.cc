@@ -20,6 +20,8 @@ std::string kernel_name(const OpCall& call, const char* backend) {
   return name + '_' + (dash == nullptr ? backend : dash + 1);
 }
 
+uintptr_t address(const char* text) { return reinterpret_cast<uintptr_t>(text); }
+
 const char* scope_of(Phase phase) {
   return phase == Phase::kPrefill ? "Prompt Processing" : "Generation Loop";
 }
@@ -47,8 +49,7 @@ int64_t mean(const LoopTimes& times, int64_t ThreadTime::*part) {
 }
 
 // A line's text from the spans to the duration, which never changes from one call to the next.
-std::string line_head(const OpCall& call, const char* backend) {
-  std::string text;
+void put_head(TextBuffer& text, const OpCall& call, const char* backend) {
   JsonLine(text)
       .text(",")
       .field("span_name", call.op)
@@ -58,26 +59,16 @@ std::string line_head(const OpCall& call, const char* backend) {
       .field("op_name", path_of(call))
       .field("backend", backend)
       .text(",\"duration_us\":");
-  return text;
 }
 
-// From the step on: what never changes either, and then what changes with the shape alone.
-std::string line_middle(const OpCall& call, const std::string& kernel) {
-  std::string text;
-  JsonLine(text)
-      .text(",")
-      .field("op", call.op)
-      .field("kernel", kernel)
-      .field("dtype", dtype_name(call.dtype))
-      .field("phase", phase_name(call.phase))
-      .field("layer", call.layer);
-  return text;
-}
-
-void put_tail(std::string& text, const OpCompleted& op) {
+// From the step on: what changes with the shape alone, or never.
+void put_tail(TextBuffer& text, const OpCompleted& op, const std::string& kernel) {
   const OpCall& call = op.call;
   text.clear();
   JsonLine json(text);
+  json.text(",\"op\":\"").text(call.op).text("\",\"kernel\":\"").text(kernel);
+  json.text("\",\"dtype\":\"").text(dtype_name(call.dtype)).text("\",\"phase\":\"");
+  json.text(phase_name(call.phase)).text("\",\"layer\":").value(call.layer);
   if (call.matmul) {
     json.text(",\"batch\":1,\"m\":").value(call.rows).text(",\"n\":").value(call.out);
     json.text(",\"k\":").value(call.in).text(",\"tA\":0,\"tB\":1,\"rows\":").value(call.rows);
@@ -105,7 +96,7 @@ void TraceFormat::begin_line(JsonLine& json, const TraceRecord& at) {
 class TraceFormat::Line {
  public:
   Line(TraceFormat& format, const TraceRecord& at, std::string_view name, std::string_view type,
-       std::string& out)
+       TextBuffer& out)
       : json_(out) {
     format.begin_line(json_, at);
     json_.text(",\"span_name\":\"").text(name).text("\",\"event\":{\"type\":\"").text(type);
@@ -118,33 +109,31 @@ class TraceFormat::Line {
   JsonLine json_;
 };
 
-size_t TraceFormat::OpKeyHash::operator()(const OpKey& key) const {
-  const auto address = [](const char* text) { return reinterpret_cast<uintptr_t>(text); };
+size_t TraceFormat::KeyHash::operator()(const OpKey& key) const {
   size_t hash = address(key.op) * 31 + address(key.kernel);
   hash = (hash * 31 + address(key.backend)) * 31 + static_cast<size_t>(key.in);
   return hash * 31 + (static_cast<size_t>(key.layer + 1) << 10) +
          (static_cast<size_t>(key.dtype) << 1) + static_cast<size_t>(key.phase);
 }
 
+size_t TraceFormat::KeyHash::operator()(const PartKey& key) const {
+  return (address(key.parent) * 31 + address(key.name)) * 31 + static_cast<size_t>(key.layer + 1);
+}
+
 TraceFormat::OpText& TraceFormat::text_of(const OpCall& call, const char* backend) {
   const OpKey key{
       call.op, call.kernel, backend, call.dtype, call.phase, call.layer, call.matmul ? call.in : 0};
-  OpText* const expected = last_op_ == nullptr ? nullptr : last_op_->next;
-  if (expected != nullptr && expected->key == key) return *(last_op_ = expected);
   OpText& text = op_texts_[key];
   if (text.head.empty()) {
-    text.key = key;
     text.kernel = kernel_name(call, backend);
-    text.head = line_head(call, backend);
-    text.middle = line_middle(call, text.kernel);
+    put_head(text.head, call, backend);
   }
-  if (last_op_ != nullptr) last_op_->next = &text;
-  return *(last_op_ = &text);
+  return text;
 }
 
 // A choice of kernel is written when it is first seen; at level kernel, for every call.
 void TraceFormat::write_choice(const TraceRecord& record, const OpCompleted& op,
-                               const std::string& kernel, std::string& out) {
+                               const std::string& kernel, TextBuffer& out) {
   const OpCall& call = op.call;
   Line line(*this, record, call.op, "KernelBackendSelected", out);
   line.data().field("op_name", call.op).field("backend", op.backend);
@@ -152,22 +141,22 @@ void TraceFormat::write_choice(const TraceRecord& record, const OpCompleted& op,
   line.data().field("kernel", kernel).field("dtype", dtype_name(call.dtype));
 }
 
-void TraceFormat::write(const TraceRecord& record, const OpCompleted& op, std::string& out) {
+void TraceFormat::write(const TraceRecord& record, const OpCompleted& op, TextBuffer& out) {
   OpText& text = text_of(op.call, op.backend);
   const bool is_new = text.tail.empty() && chosen_.emplace(text.kernel, op.call.op).second;
   if (is_new || level_ == TraceLevel::kKernel) write_choice(record, op, text.kernel, out);
   const OpShape shape{op.call.rows, op.call.out, op.call.in, op.call.bytes, op.call.flops};
   if (text.tail.empty() || text.shape != shape) {
     text.shape = shape;
-    put_tail(text.tail, op);
+    put_tail(text.tail, op, text.kernel);
   }
   JsonLine json(out);
   begin_line(json, record);
-  json.text(text.head).value(Micros{record.end_ns - record.begin_ns});
-  json.text(",\"data\":{\"step\":").value(op.step).text(text.middle).text(text.tail);
+  json.text(text.head.view()).value(Micros{record.end_ns - record.begin_ns});
+  json.text(",\"data\":{\"step\":").value(op.step).text(text.tail.view());
 }
 
-void TraceFormat::write(const TraceRecord& record, const DeviceTime& time, std::string& out) {
+void TraceFormat::write(const TraceRecord& record, const DeviceTime& time, TextBuffer& out) {
   Line line(*this, record, time.name, "GpuOpCompleted", out);
   line.data().field("op_name", std::string(scope_of(time.phase)) + '/' + time.name);
   line.data().field("backend", time.backend);
@@ -175,7 +164,7 @@ void TraceFormat::write(const TraceRecord& record, const DeviceTime& time, std::
   line.data().field("phase", phase_name(time.phase)).field("step", time.step).close();
 }
 
-void TraceFormat::write(const TraceRecord& record, const PartCompleted& part, std::string& out) {
+void TraceFormat::write(const TraceRecord& record, const PartCompleted& part, TextBuffer& out) {
   PartText& text = part_texts_[{part.parent, part.name, part.layer}];
   if (text.head.empty()) {
     const std::string name = with_layer(part.name, part.layer);
@@ -192,14 +181,14 @@ void TraceFormat::write(const TraceRecord& record, const PartCompleted& part, st
   }
   JsonLine json(out);
   begin_line(json, record);
-  json.text(text.head).value(Micros{record.end_ns - record.begin_ns});
-  json.text(",\"step\":").value(part.step).text(text.tail);
+  json.text(text.head.view()).value(Micros{record.end_ns - record.begin_ns});
+  json.text(",\"step\":").value(part.step).text(text.tail.view());
 }
 
 // The loop's time is what its threads worked, on average, and what they stood waiting for the last
 // one: drawn one after the other, which is how it went on average.
 void TraceFormat::write(const TraceRecord& record, const LoopCompleted& completed,
-                        std::string& out) {
+                        TextBuffer& out) {
   const Loop& loop = *completed;
   const LoopTimes& times = loop.times;
   TraceRecord at{record.level, record.begin_ns, record.begin_ns, record.span, record.parent, {}};
@@ -230,7 +219,7 @@ void TraceFormat::write(const TraceRecord& record, const LoopCompleted& complete
   part("barrier_sync", record.begin_ns + worked, record.end_ns);
 }
 
-void TraceFormat::write(const TraceRecord& record, const ForwardStep& step, std::string& out) {
+void TraceFormat::write(const TraceRecord& record, const ForwardStep& step, TextBuffer& out) {
   Line line(*this, record, "forward", ForwardStep::kType, out);
   line.data().field("total_bytes", step.weight_bytes + step.kv_read_bytes + step.kv_written_bytes);
   line.data().open("breakdown").field("weights", step.weight_bytes);
@@ -240,13 +229,13 @@ void TraceFormat::write(const TraceRecord& record, const ForwardStep& step, std:
   line.data().field("duration_us", Micros{record.end_ns - record.begin_ns});
 }
 
-void TraceFormat::write(const TraceRecord& record, const CacheAccess& access, std::string& out) {
+void TraceFormat::write(const TraceRecord& record, const CacheAccess& access, TextBuffer& out) {
   Line line(*this, record, "prefix", "ResourceCacheAccess", out);
   line.data().field("cache_key", "prefix/" + std::to_string(access.sequence));
   line.data().field("hit", access.bytes > 0).field("bytes", access.bytes);
 }
 
-void TraceFormat::write(const TraceRecord& record, const PrefixCache& cache, std::string& out) {
+void TraceFormat::write(const TraceRecord& record, const PrefixCache& cache, TextBuffer& out) {
   {
     Line line(*this, record, "prefix", PrefixCache::kType, out);
     cache.fields([&](const char* name, const auto& value) { line.data().field(name, value); });
@@ -259,7 +248,7 @@ void TraceFormat::write(const TraceRecord& record, const PrefixCache& cache, std
   line.data().field("size", cache.size);
 }
 
-void TraceFormat::write(const TraceRecord& record, const Note& note, std::string& out) {
+void TraceFormat::write(const TraceRecord& record, const Note& note, TextBuffer& out) {
   const std::string_view object = note.data;
   Line line(*this, record, "run", note.type, out);
   line.data().raw({}, object.substr(1, object.size() - 2));  // its fields, without the braces
@@ -267,7 +256,7 @@ void TraceFormat::write(const TraceRecord& record, const Note& note, std::string
 
 // The rest: what lasted says so first, then its fields.
 template <class Event>
-void TraceFormat::write(const TraceRecord& record, const Event& event, std::string& out) {
+void TraceFormat::write(const TraceRecord& record, const Event& event, TextBuffer& out) {
   Line line(*this, record, Event::kSpan, Event::kType, out);
   if (record.end_ns > record.begin_ns) {
     line.data().field("duration_us", Micros{record.end_ns - record.begin_ns});
@@ -275,7 +264,7 @@ void TraceFormat::write(const TraceRecord& record, const Event& event, std::stri
   event.fields([&](const char* name, const auto& value) { line.data().field(name, value); });
 }
 
-void TraceFormat::append(const TraceRecord& record, std::string& out) {
+void TraceFormat::append(const TraceRecord& record, TextBuffer& out) {
   std::visit([&](const auto& event) { write(record, event, out); }, record.event);
 }
 

@@ -140,8 +140,9 @@ bool Tracer::do_some() {
 }
 
 // Whoever holds the sinks is the one reader of the rings.
-size_t Tracer::drain() {
+void Tracer::drain() {
   const std::scoped_lock lock(sinks_mutex_);
+  const int64_t begin_ns = own_cpu_ns();
   std::vector<std::shared_ptr<Records>> rings;
   {
     const std::scoped_lock rings_lock(rings_mutex_);
@@ -153,9 +154,8 @@ size_t Tracer::drain() {
       return left_behind;
     });
   }
-  size_t count = 0;
   for (const auto& ring : rings) {
-    count += ring->drain([&](TraceRecord&& record) {
+    ring->drain([&](TraceRecord&& record) {
       hand_out(record);
       for (const auto& sink : sinks_) {
         if (sink->is_full()) sink->pause();
@@ -171,7 +171,7 @@ size_t Tracer::drain() {
   }
   const size_t over = std::erase_if(sinks_, [](const auto& sink) { return sink->is_over(); });
   if (over > 0) set_level();
-  return count;
+  writing_ns_.fetch_add(own_cpu_ns() - begin_ns, std::memory_order_relaxed);
 }
 
 void Tracer::run() {
@@ -184,7 +184,6 @@ void Tracer::run() {
       level_changed_ = false;
     }
     drain();
-    thread_cpu_ns_.store(own_cpu_ns(), std::memory_order_relaxed);
   }
 }
 

@@ -67,13 +67,14 @@ class Tracer final : public SpareWork {
   void flush() { drain(); }  // everybody has had what was noted before
   bool do_some() override;   // a few records, if nobody has to wait for them
 
-  int64_t thread_cpu_ns() const { return thread_cpu_ns_.load(std::memory_order_relaxed); }
+  // The processor's time that handing out and writing took so far, beside the steps.
+  int64_t writing_ns() const { return writing_ns_.load(std::memory_order_relaxed); }
 
  private:
   using Records = Ring<TraceRecord>;
   Records& own_ring();
   void run();
-  size_t drain();
+  void drain();
   void hand_out(const TraceRecord& record);
   void set_level();  // under sinks_mutex_
 
@@ -94,7 +95,7 @@ class Tracer final : public SpareWork {
   bool stopping_ = false;
   bool level_changed_ = false;
   std::thread thread_;  // from the first sink on
-  std::atomic<int64_t> thread_cpu_ns_{0};
+  std::atomic<int64_t> writing_ns_{0};
 };
 
 }  // namespace tinyvllm

@@ -173,7 +173,7 @@ TEST_F(TraceFiles, AnOpIsThisLine) {
   op.call.flops = 1105920;
   op.call.phase = Phase::kDecode;
   op.call.layer = 12;
-  std::string out;
+  TextBuffer out;
   format.append({TraceLevel::kOp, 1'000'500, 1'031'520, 9, 8, op}, out);
   format.append({TraceLevel::kOp, 1'000'500, 1'031'520, 9, 8, op}, out);  // the choice is known now
   op.step = 5;
@@ -197,7 +197,7 @@ TEST_F(TraceFiles, AnOpIsThisLine) {
       R"({"timestamp":31.520,"span_id":9,"parent_span_id":8,"span_name":"norm_linear",)"
       R"("event":{"type":"KernelBackendSelected","data":{"op_name":"norm_linear",)"
       R"("backend":"cpu-avx2","reason":"why","kernel":"linear_q4_1_avx2","dtype":"Q4_1"}}})";
-  EXPECT_EQ(out, choice + "\n" + line(4, 1) + line(4, 1) + line(5, 3));
+  EXPECT_EQ(out.view(), choice + "\n" + line(4, 1) + line(4, 1) + line(5, 3));
 }
 
 TEST_F(TraceFiles, PartsBeginAlikeAndLoseNothing) {
