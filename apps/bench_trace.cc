@@ -135,8 +135,8 @@ class TraceBench {
       std::printf("%-9s %9.2f%% ± %5.2f %8.2f%% %8.2f%%", level.name, costs_[i].in_step, errors_[i],
                   costs_[i].beside, costs_[i].both());
       if (level.limit_percent > 0) {
-        std::printf(" %7.2f%%  %s", level.limit_percent,
-                    verdict(costs_[i].both(), level.limit_percent));
+        std::printf(" %7.2f%%  %s%s", level.limit_percent,
+                    verdict(costs_[i].both(), level.limit_percent), is_sure(i) ? "" : kNotSure);
       }
       std::printf("\n");
     }
@@ -172,6 +172,7 @@ class TraceBench {
 
  private:
   static constexpr double kOffLimit = 0.1;
+  static constexpr const char* kNotSure = ", within the noise: more --rounds tell";
   struct Cost {
     double step = 0;     // untraced, in seconds
     double in_step = 0;  // in percent of that, like the next
@@ -181,6 +182,11 @@ class TraceBench {
 
   static const char* verdict(double percent, double limit) {
     return percent <= limit ? "held" : "MISSED";
+  }
+
+  // Chance alone would hardly have brought it to the other side of its limit.
+  bool is_sure(size_t level) const {
+    return std::abs(costs_[level].both() - kLevels[level].limit_percent) > 2 * errors_[level];
   }
 
   static double quartile(std::vector<double> values) {
