@@ -4,8 +4,8 @@
 //   in the step   by how much the quartile of its steps is above that of its neighbours' steps.
 //                 Others' doings only ever lengthen a step, so the short ones tell best; one that
 //                 lengthens all steps, as noting does, is seen there in full.
-//   beside it     the processor's time of the thread that writes. Where no core is spare, it is
-//                 taken from one of the steps' threads: all of it is charged.
+//   beside it     the processor's time of handing out records and writing. Where no core is spare,
+//                 it is taken from one of the steps' threads: all of it is charged.
 // The same without any trace is measured too, as if it were a level: what it is away from nothing
 // is noise. What a trace costs that is off is too little to be measured that way, and is worked
 // out: nanoseconds of a zone that nobody listens to, times zones of a step.
@@ -161,8 +161,12 @@ class TraceBench {
     };
     result("off", off_percent(), kOffLimit, "%", {off_percent()});
     for (size_t i = 0; i < std::size(kLevels); ++i) {
-      const std::vector<double> parts = {costs_[i].in_step, costs_[i].beside};
-      result(kLevels[i].name, costs_[i].both(), kLevels[i].limit_percent, "%", parts);
+      const Cost& cost = costs_[i];
+      const std::string name = kLevels[i].name;
+      result(name, cost.both(), kLevels[i].limit_percent, "%", {cost.both()});
+      result(name + ", in the step", cost.in_step, 0, "%", {cost.in_step});
+      result(name + ", its standard error", errors_[i], 0, "%", {errors_[i]});
+      result(name + ", beside", cost.beside, 0, "%", {cost.beside});
     }
     result("zone, off", cost_.ns_per_zone_off, 0, "ns", {cost_.ns_per_zone_off});
     result("record", cost_.ns_per_record, 0, "ns", {cost_.ns_per_record});
