@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <numeric>
+#include <random>
 #include <simdjson.h>
 #include <sys/stat.h>
 #include <thread>
@@ -198,6 +199,43 @@ TEST_F(TraceFiles, AnOpIsThisLine) {
       R"("event":{"type":"KernelBackendSelected","data":{"op_name":"norm_linear",)"
       R"("backend":"cpu-avx2","reason":"why","kernel":"linear_q4_1_avx2","dtype":"Q4_1"}}})";
   EXPECT_EQ(out.view(), choice + "\n" + line(4, 1) + line(4, 1) + line(5, 3));
+}
+
+std::string last_line(TraceFormat& format, const TraceRecord& record) {
+  TextBuffer out;
+  format.append(record, out);
+  const std::string_view text = out.view();
+  return std::string(text.substr(text.rfind('\n', text.size() - 2) + 1));
+}
+
+// Most of a line is kept from one record to the next like it: others that come between, in an order
+// that never repeats, must not get any of it.
+TEST_F(TraceFiles, ALineIsThatOfItsRecordWhateverCameBefore) {
+  TraceFormat kept(TraceLevel::kOp, /*start_ns=*/0);
+  std::mt19937 random(7);
+  const auto pick = [&](int count) { return static_cast<int>(random() % count); };
+  for (int i = 0; i < 2000; ++i) {
+    TraceRecord record{TraceLevel::kOp, 1000, 2500, 9, 8, {}};
+    if (pick(2) == 0) {
+      constexpr const char* kNames[] = {"block_{}_total", "block_{}_rest", "embedding"};
+      record.event = PartCompleted{pick(2) == 0 ? "generation_loop" : "sampling", kNames[pick(3)],
+                                   pick(3) - 1, static_cast<uint64_t>(pick(3))};
+    } else {
+      OpCompleted op{.call = {}, .step = 4, .backend = "cpu-avx2", .threads = 2};
+      op.call.op = pick(2) == 0 ? "linear_add" : "attention";
+      op.call.kernel = pick(2) == 0 ? "linear" : "";
+      op.call.dtype = pick(2) == 0 ? DType::kQ4_1 : DType::kF16;
+      op.call.matmul = pick(2) == 0;
+      op.call.phase = pick(2) == 0 ? Phase::kDecode : Phase::kPrefill;
+      op.call.layer = pick(3) - 1;
+      op.call.rows = 1 + pick(2);
+      op.call.out = 64 * (1 + pick(2));
+      op.call.in = 32 * (1 + pick(2));
+      record.event = op;
+    }
+    TraceFormat fresh(TraceLevel::kOp, /*start_ns=*/0);
+    ASSERT_EQ(last_line(kept, record), last_line(fresh, record)) << "record " << i;
+  }
 }
 
 TEST_F(TraceFiles, PartsBeginAlikeAndLoseNothing) {
