@@ -1,9 +1,8 @@
-// tinyvllm bench trace MODEL: what tracing costs a decode step. At each level a few tokens are
-// decoded and traced to a file, in turns with the same untraced, so that whatever else the machine
-// does meets all alike. Two things are measured, and added up:
-//   in the step   by how much the quartile of its steps is above that of its neighbours' steps.
-//                 Others' doings only ever lengthen a step, so the short ones tell best; one that
-//                 lengthens all steps, as noting does, is seen there in full.
+// tinyvllm bench trace MODEL: what tracing costs a decode step. At each level some tokens are
+// decoded, and of two steps that follow one another one is traced to a file and one is not, so that
+// whatever else the machine does meets both alike. Two things are measured, and added up:
+//   in the step   by how much the traced one takes longer: of a round's pairs the middle half,
+//                 so that a step which somebody else interrupted does not count; of rounds all.
 //   beside it     the processor's time of handing out records and writing. Where no core is spare,
 //                 it is taken from one of the steps' threads: all of it is charged.
 // The same without any trace is measured too, as if it were a level: what it is away from nothing
@@ -33,17 +32,11 @@ constexpr int kWarmUp = 5;  // steps, the prompt's among them
 
 struct TraceBenchFlags {
   std::string model = kDefaultModel;
-  int decode = 16;
-  int rounds = 100;
+  int pairs = 32;
+  int rounds = 60;
   DeviceFlags device;
   bool json = false;
   EngineOptions engine;
-};
-
-// Of a few decode steps, in seconds.
-struct Sample {
-  std::vector<double> steps;
-  double writing = 0;  // of all of them
 };
 
 struct Level {
@@ -56,8 +49,36 @@ constexpr Level kLevels[] = {{TraceLevel::kOff, "untraced", 0},
                              {TraceLevel::kOp, "op", 3},
                              {TraceLevel::kKernel, "kernel", 0}};
 
-// Level i is sample 2i + 1; those before and after it are untraced.
-using Round = std::array<Sample, 2 * std::size(kLevels) + 1>;
+// Of one level, by the round.
+struct Samples {
+  std::vector<double> step;     // untraced, in seconds
+  std::vector<double> in_step;  // in percent of that, like the next
+  std::vector<double> beside;
+  std::vector<double> together() const {
+    std::vector<double> sums = in_step;
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += beside[i];
+    return sums;
+  }
+};
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double standard_error(const std::vector<double>& values) {
+  const double middle = mean(values);
+  double sum = 0;
+  for (const double value : values) sum += (value - middle) * (value - middle);
+  const auto count = static_cast<double>(values.size());
+  return std::sqrt(sum / (count - 1) / count);
+}
+
+// The mean of the middle half: nothing that happens now and then has a say in it.
+double middle(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto quarter = static_cast<ptrdiff_t>(values.size() / 4);
+  return mean({values.begin() + quarter, values.end() - quarter});
+}
 
 // Counts what a step notes, which is how many zones it has.
 class Counter final : public TraceSink {
@@ -71,30 +92,6 @@ class Counter final : public TraceSink {
   double steps = 0;
 };
 
-// After a prompt of one token and a few that follow a change of level. What is left to be written
-// in the end is written here, and counts like what the tracer's thread wrote meanwhile.
-Result<Sample> decode_some(LLMEngine& engine, Tracer& tracer, int decode) {
-  SamplingParams sampling;
-  sampling.temperature = 0;
-  sampling.ignore_eos = true;
-  sampling.max_tokens = kWarmUp + decode;
-  TRY(engine.add_request(std::vector<int32_t>{1}, sampling));
-  for (int i = 0; i < kWarmUp; ++i) engine.step();
-  tracer.flush();
-  const int64_t writing_before_ns = tracer.writing_ns();
-  Sample sample;
-  while (engine.has_work()) {
-    const Stopwatch clock;
-    for (const RequestOutput& output : engine.step()) {
-      if (!output.error.empty()) return error(output.error);
-    }
-    sample.steps.push_back(clock.seconds());
-  }
-  tracer.flush();
-  sample.writing = static_cast<double>(tracer.writing_ns() - writing_before_ns) / 1e9;
-  return sample;
-}
-
 class TraceBench {
  public:
   TraceBench(Runtime& runtime, LLMEngine& engine, const TraceBenchFlags& flags)
@@ -107,18 +104,13 @@ class TraceBench {
   ~TraceBench() { std::filesystem::remove(path_); }
 
   Status run() {
-    TRY(measure());  // pages, caches, threads
-    for (int i = 0; i < flags_.rounds && !interrupted(); ++i) {
-      Round& round = rounds_.emplace_back();
-      for (size_t sample = 0; sample < round.size(); ++sample) {
-        const bool traced = sample % 2 == 1;
-        TRY_ASSIGN(round[sample], traced ? traced_at(kLevels[sample / 2].level) : measure());
+    Samples first;
+    TRY(decode_in_turns(TraceLevel::kOff, false, first));  // pages, caches, threads
+    for (int round = 0; round < flags_.rounds; ++round) {
+      for (size_t i = 0; i < std::size(kLevels); ++i) {
+        TRY(decode_in_turns(kLevels[i].level, /*traced_first=*/round % 2 == 1, samples_[i]));
+        if (interrupted()) return error("interrupted");
       }
-    }
-    if (interrupted()) return error("interrupted");
-    for (size_t i = 0; i < std::size(kLevels); ++i) {
-      costs_.push_back(cost_of(i));
-      errors_.push_back(standard_error(i));
     }
     return count_zones();
   }
@@ -131,12 +123,16 @@ class TraceBench {
                 off_percent(), kOffLimit, verdict(off_percent(), kOffLimit), cost_.ns_per_zone_off,
                 zones_);
     for (size_t i = 0; i < std::size(kLevels); ++i) {
-      const Level& level = kLevels[i];
-      std::printf("%-9s %9.2f%% ± %5.2f %8.2f%% %8.2f%%", level.name, costs_[i].in_step, errors_[i],
-                  costs_[i].beside, costs_[i].both());
-      if (level.limit_percent > 0) {
-        std::printf(" %7.2f%%  %s%s", level.limit_percent,
-                    verdict(costs_[i].both(), level.limit_percent), is_sure(i) ? "" : kNotSure);
+      const Samples& samples = samples_[i];
+      const double limit = kLevels[i].limit_percent;
+      const double together = mean(samples.together());
+      const double error = standard_error(samples.together());
+      std::printf("%-9s %9.2f%% ± %5.2f %8.2f%% %8.2f%%", kLevels[i].name, mean(samples.in_step),
+                  standard_error(samples.in_step), mean(samples.beside), together);
+      // Unsure: chance alone may have brought it to this side of its limit.
+      if (limit > 0) {
+        std::printf(" %7.2f%%  %s%s", limit, verdict(together, limit),
+                    std::abs(together - limit) > 2 * error ? "" : kNotSure);
       }
       std::printf("\n");
     }
@@ -150,8 +146,9 @@ class TraceBench {
     json.key("model").begin_object().field("path", engine_.files().path());
     json.field("step_us", 1e6 * step_seconds()).field("zones", zones_).end_object();
     json.key("limits").begin_object().end_object().key("results").begin_array();
-    const auto result = [&](const std::string& name, double value, double limit, const char* unit,
+    const auto result = [&](const std::string& name, double limit, const char* unit,
                             const std::vector<double>& samples) {
+      const double value = mean(samples);
       json.begin_object().field("name", name).field("value", value).field("unit", unit);
       json.key("limit");
       limit > 0 ? json.value(limit) : json.null();
@@ -159,96 +156,91 @@ class TraceBench {
       limit > 0 ? json.value(value / limit) : json.null();
       json.field("samples", samples).end_object();
     };
-    result("off", off_percent(), kOffLimit, "%", {off_percent()});
+    result("off", kOffLimit, "%", {off_percent()});
     for (size_t i = 0; i < std::size(kLevels); ++i) {
-      const Cost& cost = costs_[i];
       const std::string name = kLevels[i].name;
-      result(name, cost.both(), kLevels[i].limit_percent, "%", {cost.both()});
-      result(name + ", in the step", cost.in_step, 0, "%", {cost.in_step});
-      result(name + ", its standard error", errors_[i], 0, "%", {errors_[i]});
-      result(name + ", beside", cost.beside, 0, "%", {cost.beside});
+      result(name, kLevels[i].limit_percent, "%", samples_[i].together());
+      result(name + ", in the step", 0, "%", samples_[i].in_step);
+      result(name + ", beside", 0, "%", samples_[i].beside);
     }
-    result("zone, off", cost_.ns_per_zone_off, 0, "ns", {cost_.ns_per_zone_off});
-    result("record", cost_.ns_per_record, 0, "ns", {cost_.ns_per_record});
-    result("span", cost_.ns_per_span, 0, "ns", {cost_.ns_per_span});
+    result("zone, off", 0, "ns", {cost_.ns_per_zone_off});
+    result("record", 0, "ns", {cost_.ns_per_record});
+    result("span", 0, "ns", {cost_.ns_per_span});
     std::printf("%s\n", json.end_array().end_object().str().c_str());
   }
 
  private:
   static constexpr double kOffLimit = 0.1;
   static constexpr const char* kNotSure = ", within the noise: more --rounds tell";
-  struct Cost {
-    double step = 0;     // untraced, in seconds
-    double in_step = 0;  // in percent of that, like the next
-    double beside = 0;
-    double both() const { return in_step + beside; }
-  };
 
   static const char* verdict(double percent, double limit) {
     return percent <= limit ? "held" : "MISSED";
   }
 
-  // Chance alone would hardly have brought it to the other side of its limit.
-  bool is_sure(size_t level) const {
-    return std::abs(costs_[level].both() - kLevels[level].limit_percent) > 2 * errors_[level];
-  }
-
-  static double quartile(std::vector<double> values) {
-    const auto place = values.begin() + static_cast<ptrdiff_t>(values.size() / 4);
-    std::nth_element(values.begin(), place, values.end());
-    return *place;
-  }
-
-  // Over all rounds but one.
-  Cost cost_of(size_t level, size_t without = SIZE_MAX) const {
-    std::vector<double> traced;
-    std::vector<double> untraced;
-    double writing = 0;
-    const auto append = [](std::vector<double>& to, const Sample& sample) {
-      to.insert(to.end(), sample.steps.begin(), sample.steps.end());
-    };
-    for (size_t i = 0; i < rounds_.size(); ++i) {
-      if (i == without) continue;
-      const Sample& sample = rounds_[i][2 * level + 1];
-      append(traced, sample);
-      append(untraced, rounds_[i][2 * level]);
-      append(untraced, rounds_[i][2 * level + 2]);
-      writing += sample.writing;
+  // Seconds, or why not.
+  Result<double> step() {
+    const Stopwatch clock;
+    for (const RequestOutput& output : engine_.step()) {
+      if (!output.error.empty()) return error(output.error);
     }
-    const double step = quartile(std::move(untraced));
-    const auto steps = static_cast<double>(traced.size());
-    return {step, 100 * (quartile(std::move(traced)) / step - 1), 100 * writing / steps / step};
-  }
-  // Of what is seen in the step, by leaving out each round in turn.
-  double standard_error(size_t level) const {
-    std::vector<double> values;
-    for (size_t i = 0; i < rounds_.size(); ++i) values.push_back(cost_of(level, i).in_step);
-    const auto count = static_cast<double>(values.size());
-    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
-    double sum = 0;
-    for (const double value : values) sum += (value - mean) * (value - mean);
-    return std::sqrt(sum * (count - 1) / count);
+    return clock.seconds();
   }
 
-  Result<Sample> measure() { return decode_some(engine_, runtime_.tracer(), flags_.decode); }
+  // After a prompt of one token and a few steps that follow a change of level. What is left to be
+  // written in the end is written here, and counts like what the tracer's thread wrote meanwhile.
+  Status decode_in_turns(TraceLevel level, bool traced_first, Samples& samples) {
+    Tracer& tracer = runtime_.tracer();
+    std::unique_ptr<TraceLog> log;
+    if (level != TraceLevel::kOff) {
+      TRY_ASSIGN(log, TraceLog::open(tracer, {path_, level, 0, {}}, runtime_.pool().size()));
+    }
+    TRY(add_request());
+    for (int i = 0; i < kWarmUp; ++i) TRY(step());
+    tracer.flush();
+    const int64_t writing_before_ns = tracer.writing_ns();
+    std::vector<double> untraced;
+    std::vector<double> longer;
+    for (int pair = 0; engine_.has_work(); ++pair) {
+      // Steps become longer as the text does: every second pair goes the other way round.
+      const bool is_traced_first = traced_first != (pair % 2 == 1);
+      double seconds[2];  // untraced, traced
+      for (const bool traced : {is_traced_first, !is_traced_first}) {
+        tracer.hold(!traced);
+        TRY_ASSIGN(seconds[traced ? 1 : 0], step());
+      }
+      untraced.push_back(seconds[0]);
+      longer.push_back(seconds[1] - seconds[0]);
+    }
+    tracer.hold(false);
+    tracer.flush();
+    const double writing = static_cast<double>(tracer.writing_ns() - writing_before_ns) / 1e9;
+    const double usual = middle(untraced);
+    samples.step.push_back(usual);
+    samples.in_step.push_back(100 * middle(longer) / usual);
+    samples.beside.push_back(100 * writing / static_cast<double>(longer.size()) / usual);
+    return Status();
+  }
 
-  Result<Sample> traced_at(TraceLevel level) {
-    if (level == TraceLevel::kOff) return measure();
-    TRY_ASSIGN(const std::unique_ptr<TraceLog> log,
-               TraceLog::open(runtime_.tracer(), {path_, level, 0, {}}, runtime_.pool().size()));
-    return measure();
+  Status add_request() {
+    SamplingParams sampling;
+    sampling.temperature = 0;
+    sampling.ignore_eos = true;
+    sampling.max_tokens = kWarmUp + 2 * flags_.pairs;
+    TRY(engine_.add_request(std::vector<int32_t>{1}, sampling));
+    return Status();
   }
 
   Status count_zones() {
     const auto counter = std::make_shared<Counter>();
     runtime_.tracer().attach(counter);
-    TRY(measure());
+    TRY(add_request());
+    while (engine_.has_work()) TRY(step());
     runtime_.tracer().detach(counter);
     zones_ = counter->records / std::max(1.0, counter->steps);
     return Status();
   }
 
-  double step_seconds() const { return costs_.front().step; }
+  double step_seconds() const { return mean(samples_.front().step); }
   double off_percent() const { return 1e-7 * cost_.ns_per_zone_off * zones_ / step_seconds(); }
 
   Runtime& runtime_;
@@ -256,9 +248,7 @@ class TraceBench {
   const TraceBenchFlags& flags_;
   const std::string path_;
   const TraceCost cost_ = measure_trace_cost();
-  std::vector<Round> rounds_;
-  std::vector<Cost> costs_;
-  std::vector<double> errors_;
+  std::array<Samples, std::size(kLevels)> samples_;
   double zones_ = 0;
 };
 
@@ -266,7 +256,7 @@ Status bench_trace(const TraceBenchFlags& flags) {
   TRY_ASSIGN(const std::string path, resolve_model(flags.model, flags.engine));
   TRY_ASSIGN(const std::unique_ptr<Runtime> runtime, create_runtime(flags.device));
   EngineOptions options = flags.engine;
-  options.max_model_len = kWarmUp + flags.decode + 1;
+  options.max_model_len = kWarmUp + 2 * flags.pairs + 1;
   options.max_num_seqs = 1;
   options.enable_prefix_caching = false;
   TRY_ASSIGN(const std::unique_ptr<LLMEngine> engine, load_engine(*runtime, path, options));
@@ -284,11 +274,11 @@ void add_bench_trace(CLI::App& bench, Action& action) {
   CLI::App* command = bench.add_subcommand("trace", "What tracing costs a decode step");
   command->add_option("MODEL", flags->model, "a .gguf file, a Hugging Face folder, or an alias")
       ->capture_default_str();
-  command->add_option("--decode", flags->decode, "tokens of a sample")
-      ->check(CLI::Range(4, 4096))
+  command->add_option("--pairs", flags->pairs, "of steps, one traced and one not, in a round")
+      ->check(CLI::Range(2, 2048))
       ->capture_default_str();
-  command->add_option("--rounds", flags->rounds, "samples of each level")
-      ->check(CLI::Range(2, 1000))
+  command->add_option("--rounds", flags->rounds, "of every level")
+      ->check(CLI::Range(2, 10000))
       ->capture_default_str();
   add_device_flags(*command, flags->device);
   add_load_flags(*command, flags->engine);

@@ -16,8 +16,8 @@ namespace {
 // About 50 µs on the machines measured: longer than the gap between two ops of a step, far shorter
 // than the time between two requests.
 constexpr int kSpins = 2000;
-// About 1 µs: a gap that is still open then is not the one between two ops, and will last.
-constexpr int kSpinsBeforeSpare = 48;
+// About 5 µs: a gap that is still open then is not the one between two ops, and will last.
+constexpr int kSpinsBeforeSpare = 200;
 constexpr int kSpinsBetweenLooks = 16;  // for spare work
 // A task that has not come back after a few µs may wait for the core that we are spinning on.
 constexpr int kSpinsBeforeYield = 200;
@@ -172,12 +172,16 @@ void ThreadPool::park(uint64_t seen) {
   parked_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-// Until there is another loop than the one last seen.
+// Until there is another loop than the one last seen, or never will be.
 void ThreadPool::spin(uint64_t seen, SpareWork* spare) {
+  const auto waiting = [&] {
+    return loop_of(next_.load(std::memory_order_acquire)) == seen &&
+           !stopping_.load(std::memory_order_relaxed);
+  };
   for (int spins = 0; spins < kSpins;) {
-    if (loop_of(next_.load(std::memory_order_acquire)) != seen) return;
+    if (!waiting()) return;
     const bool looks = spins >= kSpinsBeforeSpare && spins % kSpinsBetweenLooks == 0;
-    if (looks && spare != nullptr && spare->do_some()) continue;
+    if (looks && spare != nullptr && spare->do_some(waiting)) continue;
     spins += 1;
     pause_cpu();
   }

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <type_traits>
@@ -39,11 +40,12 @@ class LoopWatch {
   virtual void loop_done(LoopTimes&& times) = 0;  // on the caller's thread
 };
 
-// Work that can wait, in small pieces.
+// Work that can wait, for a thread that does.
 class SpareWork {
  public:
   virtual ~SpareWork() = default;
-  virtual bool do_some() = 0;  // for well under a microsecond; false: there is none right now
+  // Asks after every piece of well under a microsecond; false: there was none.
+  virtual bool do_some(const std::function<bool()>& still_waiting) = 0;
 };
 
 class ThreadPool {

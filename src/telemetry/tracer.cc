@@ -18,8 +18,6 @@ std::chrono::milliseconds interval(TraceLevel level) {
   return std::chrono::milliseconds(level == TraceLevel::kOp ? 100 : 200);
 }
 
-constexpr size_t kSome = 1;  // record, some 100 ns: nobody waits longer for whoever does it
-
 std::atomic<uint64_t> tracers{0};  // so far, to tell their threads' rings apart
 
 int64_t own_cpu_ns() {
@@ -93,7 +91,13 @@ const char* Tracer::intern(const std::string& text) {
 void Tracer::set_level() {
   TraceLevel level = TraceLevel::kOff;
   for (const auto& sink : sinks_) level = std::max(level, sink->level());
-  level_.store(level, std::memory_order_relaxed);
+  level_.store(held_ ? TraceLevel::kOff : level, std::memory_order_relaxed);
+}
+
+void Tracer::hold(bool held) {
+  const std::scoped_lock lock(sinks_mutex_);
+  held_ = held;
+  set_level();
 }
 
 void Tracer::attach(std::shared_ptr<TraceSink> sink) {
@@ -124,19 +128,23 @@ void Tracer::hand_out(const TraceRecord& record) {
 
 // Most of what a trace costs is making lines of records. A thread of the steps' that would only
 // spin does it for nothing; what it leaves is for the tracer's own.
-bool Tracer::do_some() {
+bool Tracer::do_some(const std::function<bool()>& still_waiting) {
   if (!on(TraceLevel::kStep)) return false;
   const std::unique_lock lock(sinks_mutex_, std::try_to_lock);
   const std::unique_lock rings_lock(rings_mutex_, std::try_to_lock);
   if (!lock || !rings_lock) return false;
-  for (const auto& sink : sinks_) {
-    if (sink->may_wait() || sink->is_full()) return false;
-  }
-  size_t count = 0;
+  const auto nobody_waits = [&] {
+    return std::ranges::none_of(
+        sinks_, [](const auto& sink) { return sink->may_wait() || sink->is_full(); });
+  };
+  bool did_some = false;
   for (const auto& ring : rings_) {
-    count += ring->drain([&](TraceRecord&& record) { hand_out(record); }, kSome);
+    while (nobody_waits() && still_waiting()) {
+      if (ring->drain([&](TraceRecord&& record) { hand_out(record); }, 1) == 0) break;
+      did_some = true;
+    }
   }
-  return count > 0;
+  return did_some;
 }
 
 // Whoever holds the sinks is the one reader of the rings.

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -65,7 +66,10 @@ class Tracer final : public SpareWork {
   void detach(const std::shared_ptr<TraceSink>& sink);
 
   void flush() { drain(); }  // everybody has had what was noted before
-  bool do_some() override;   // a few records, if nobody has to wait for them
+  // While it is held steps note nothing, as if nobody wanted it: to compare both in turns.
+  void hold(bool held);
+  // Records, if nobody has to wait for them.
+  bool do_some(const std::function<bool()>& still_waiting) override;
 
   // The processor's time that handing out and writing took so far, beside the steps.
   int64_t writing_ns() const { return writing_ns_.load(std::memory_order_relaxed); }
@@ -89,6 +93,7 @@ class Tracer final : public SpareWork {
 
   std::mutex sinks_mutex_;  // held while records are handed out
   std::vector<std::shared_ptr<TraceSink>> sinks_;
+  bool held_ = false;  // like the sinks, under their mutex
 
   std::mutex wake_mutex_;
   std::condition_variable wake_;

@@ -150,17 +150,22 @@ TEST(ThreadPool, ManyShortLoopsInARow) {
 
 TEST(ThreadPool, AWorkerThatWaitsDoesSpareWork) {
   struct Counting final : SpareWork {
-    bool do_some() override {
+    bool do_some(const std::function<bool()>& still_waiting) override {
       EXPECT_NE(std::this_thread::get_id(), caller);
+      while (still_waiting()) {  // ends when the next loop begins: the caller counts on it
+      }
       done.fetch_add(1);
-      return false;
+      return true;
     }
     const std::thread::id caller = std::this_thread::get_id();
     std::atomic<int> done{0};
   } spare;
   ThreadPool pool(3, &spare);
   const Stopwatch clock;
-  while (spare.done.load() == 0 && clock.seconds() < 20) pool.parallel_for(2, [](int64_t, int) {});
+  while (spare.done.load() == 0 && clock.seconds() < 20) {
+    pool.parallel_for(2, [](int64_t, int) {});
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
   EXPECT_GT(spare.done.load(), 0);
 }
 

@@ -91,10 +91,7 @@ TEST(Tracer, AThreadWithTimeToSpareHandsOutWhatNobodyWaitsFor) {
     constexpr uint64_t kCount = 1000;
     for (uint64_t i = 0; i < kCount; ++i) {
       tracer.add(step_record(i));
-      if (i % 10 == 9) {
-        while (tracer.do_some()) {
-        }
-      }
+      if (i % 10 == 9) tracer.do_some([] { return true; });
     }
     const int own = sink->own;
     tracer.detach(sink);
@@ -103,6 +100,30 @@ TEST(Tracer, AThreadWithTimeToSpareHandsOutWhatNobodyWaitsFor) {
     std::iota(all.begin(), all.end(), uint64_t{0});
     EXPECT_EQ(sink->seen, all);
   }
+}
+
+TEST(Tracer, AThreadIsNotKeptWhenItsTimeIsOver) {
+  Tracer tracer;
+  const auto sink = std::make_shared<Patient>(/*may_wait=*/false);
+  tracer.attach(sink);
+  for (uint64_t i = 0; i < 100; ++i) tracer.add(step_record(i));
+  int asked = 0;
+  tracer.do_some([&] { return ++asked <= 3; });
+  EXPECT_LE(sink->own, 3);
+  tracer.detach(sink);
+  EXPECT_EQ(sink->seen.size(), 100U);
+}
+
+TEST(Tracer, NotesNothingWhileHeld) {
+  Tracer tracer;
+  const auto sink = std::make_shared<Patient>(/*may_wait=*/false);
+  tracer.attach(sink);
+  tracer.hold(true);
+  EXPECT_FALSE(tracer.on(TraceLevel::kStep));
+  tracer.attach(std::make_shared<Patient>(/*may_wait=*/true));
+  EXPECT_FALSE(tracer.on(TraceLevel::kStep));
+  tracer.hold(false);
+  EXPECT_TRUE(tracer.on(TraceLevel::kStep));
 }
 
 TEST(Tracer, ListensAsCloselyAsTheClosestListener) {
