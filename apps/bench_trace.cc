@@ -20,6 +20,7 @@
 #include "apps/bench.h"
 #include "apps/device_flags.h"
 #include "apps/engine_flags.h"
+#include "apps/progress.h"
 #include "base/json_writer.h"
 #include "base/stopwatch.h"
 #include "engine/llm_engine.h"
@@ -33,7 +34,7 @@ constexpr int kWarmUp = 5;  // steps, the prompt's among them
 struct TraceBenchFlags {
   std::string model = kDefaultModel;
   int pairs = 32;
-  int rounds = 60;
+  int rounds = 150;  // some two minutes, and good to 0.1%
   DeviceFlags device;
   bool json = false;
   EngineOptions engine;
@@ -106,7 +107,9 @@ class TraceBench {
   Status run() {
     Samples first;
     TRY(decode_in_turns(TraceLevel::kOff, false, first));  // pages, caches, threads
+    ProgressBar bar("decoding");
     for (int round = 0; round < flags_.rounds; ++round) {
+      bar.update("", round, flags_.rounds);
       for (size_t i = 0; i < std::size(kLevels); ++i) {
         TRY(decode_in_turns(kLevels[i].level, /*traced_first=*/round % 2 == 1, samples_[i]));
         if (interrupted()) return error("interrupted");
