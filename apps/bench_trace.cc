@@ -14,7 +14,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <numeric>
 #include <unistd.h>
 
 #include "apps/bench.h"
@@ -24,6 +23,7 @@
 #include "base/json_writer.h"
 #include "base/stopwatch.h"
 #include "engine/llm_engine.h"
+#include "report/samples.h"
 #include "telemetry/trace_file.h"
 
 namespace tinyvllm {
@@ -62,16 +62,9 @@ struct Samples {
   }
 };
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
+// Of their mean.
 double standard_error(const std::vector<double>& values) {
-  const double middle = mean(values);
-  double sum = 0;
-  for (const double value : values) sum += (value - middle) * (value - middle);
-  const auto count = static_cast<double>(values.size());
-  return std::sqrt(sum / (count - 1) / count);
+  return deviation(values) / std::sqrt(static_cast<double>(values.size() - 1));
 }
 
 // The mean of the middle half: nothing that happens now and then has a say in it.
