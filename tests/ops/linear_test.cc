@@ -17,8 +17,11 @@ int activation_block(DType dtype) {
   return is_quantized(dtype) ? dtype_info(dtype).block_elements : 0;
 }
 
-// What the largest of them becomes: Q8_0 is multiplied in 16 bits, the others in 8.
-int activation_top(DType dtype) { return dtype == DType::kQ8_0 ? 4095 : 127; }
+// Q8_0 is multiplied in 16 bits; the others in 8, the row's largest as it is.
+void round_as_kernels_do(DType dtype, int64_t n, float* x) {
+  if (dtype == DType::kQ8_0) return reference::round_activations(n, 32, 4095, x);
+  reference::round_all_but_one(n, activation_block(dtype), 127, x);
+}
 
 int64_t whole_blocks(DType dtype, int64_t in) {
   const int block = dtype_info(dtype).block_elements;
@@ -35,7 +38,7 @@ Expected judge(const Weights& w, const float* x) {
   e.y.resize(static_cast<size_t>(w.out));
   std::vector<float> rounded(x, x + w.in);
   const int block = activation_block(w.dtype);
-  if (block > 0) reference::round_activations(w.in, block, activation_top(w.dtype), rounded.data());
+  if (block > 0) round_as_kernels_do(w.dtype, w.in, rounded.data());
   reference::linear(w.dtype, w.bytes.data(), w.out, w.in, rounded.data(), e.y.data());
   std::vector<float> row(static_cast<size_t>(w.in));
   for (int64_t r = 0; r < w.out; ++r) {

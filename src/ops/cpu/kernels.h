@@ -12,7 +12,13 @@ namespace tinyvllm::ops::cpu {
 // Rows of a linear are computed 8 at a time: one row per lane for the interleaved types.
 constexpr int kRowGroup = 8;
 
-// Activations as int8, x ≈ scale · q, in the forms that weights want them.
+// Activations as int8, x ≈ scale · q, in the forms that weights want them. The largest number of a
+// row is 0 in its block and lies behind the row's last one as it is: some 10 times as large as its
+// neighbours, as it is in most models, it would leave them 4 bits.
+struct Outlier {
+  uint32_t column;
+  float value;
+};
 // 32 columns: `sum` of the q serves weights with an offset, scaled_sum (= scale · sum) those with a
 // minimum.
 struct Q8Block {

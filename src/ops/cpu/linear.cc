@@ -27,13 +27,14 @@ struct Activations {
 struct FormInfo {
   int64_t columns;  // of a block
   size_t bytes;
+  size_t tail;  // bytes behind a row's last one
   QuantizeKernel Kernels::*quantize;
 };
 constexpr FormInfo kFormInfo[kForms] = {
-    {1, sizeof(float), nullptr},
-    {32, sizeof(Q8Block), &Kernels::quantize_q8},
-    {32, sizeof(Q8WideBlock), &Kernels::quantize_q8_wide},
-    {256, sizeof(Q8KBlock), &Kernels::quantize_q8_k},
+    {1, sizeof(float), 0, nullptr},
+    {32, sizeof(Q8Block), sizeof(Outlier), &Kernels::quantize_q8},
+    {32, sizeof(Q8WideBlock), 0, &Kernels::quantize_q8_wide},
+    {256, sizeof(Q8KBlock), sizeof(Outlier), &Kernels::quantize_q8_k},
 };
 
 const LinearWeights& weights_of(const Linear& w) {
@@ -51,7 +52,8 @@ Activations prepare(ExecContext& ctx, const Norm* norm, const LinearWeights& w, 
     if (!wanted[form]) continue;
     quantized = true;
     const FormInfo& info = kFormInfo[form];
-    a.stride[form] = x.cols / info.columns * static_cast<int64_t>(info.bytes);
+    a.stride[form] =
+        x.cols / info.columns * static_cast<int64_t>(info.bytes) + static_cast<int64_t>(info.tail);
     a.rows[form] = memory[form] =
         static_cast<char*>(ctx.arena.take(static_cast<size_t>(x.rows * a.stride[form])));
   }

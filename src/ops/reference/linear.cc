@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "ops/reference/dequantize.h"
@@ -27,6 +28,14 @@ void round_activations(int64_t n, int block, int top, float* x) {
     const float inverse = code / largest;
     for (int i = 0; i < block; ++i) x[i] = std::nearbyint(x[i] * inverse) * (largest / code);
   }
+}
+
+void round_all_but_one(int64_t n, int block, int top, float* x) {
+  float* const most =
+      std::max_element(x, x + n, [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+  const float outlier = std::exchange(*most, 0.0f);
+  round_activations(n, block, top, x);
+  *most = outlier;
 }
 
 float gate(Gate kind, float x) {

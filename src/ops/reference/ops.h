@@ -20,6 +20,8 @@ void linear(DType dtype, const void* w, int64_t out, int64_t in, const float* x,
 
 // x as the kernels of quantized weights see it: integers up to `top` times one scale per `block`.
 void round_activations(int64_t n, int block, int top, float* x);
+// The same, the largest number as it is and out of its block.
+void round_all_but_one(int64_t n, int block, int top, float* x);
 
 float gate(Gate kind, float x);
 

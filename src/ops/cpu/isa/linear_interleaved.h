@@ -38,6 +38,11 @@ TINYVLLM_INLINE U8x32 five_bits(const Word* words, const Word& fifth, int g) {
   return nibbles(words, g) | bits_at(fifth, g, 1, 4);
 }
 
+// Column i of a word's 4.
+TINYVLLM_INLINE I32x8 column_of(U8x32 word, unsigned i) {
+  return ((I32x8)word >> static_cast<int>(8 * i)) & 255;
+}
+
 // dots[t] += factor · Σ over kFlush words, the sum in 16 bits and the product in 32.
 template <class Format, int T, class Block, class Quants>
 TINYVLLM_INLINE void dot_words(const Block& w, int first, const int8_t* const* x, I16x16 factor,
@@ -58,6 +63,24 @@ TINYVLLM_INLINE void dot_words(const Block& w, int first, const int8_t* const* x
   }
 }
 
+// What was kept out of the blocks: x are past their last ones. Neighbours mostly have it in the
+// same column.
+template <class Blocks, int T>
+TINYVLLM_INLINE void add_outliers(const typename Blocks::Block* w,
+                                  const typename Blocks::X* const* x, F32x8* acc) {
+  F32x8 weights{};
+  uint32_t column = UINT32_MAX;
+  TINYVLLM_UNROLL(4)
+  for (int t = 0; t < T; ++t) {
+    const auto outlier = load_as<Outlier>(x[t]);
+    if (outlier.column != column) {
+      column = outlier.column;
+      weights = Blocks::column(w[column / Blocks::kColumns], column % Blocks::kColumns);
+    }
+    acc[t] = fma(weights, splat(outlier.value), acc[t]);
+  }
+}
+
 template <class Blocks, int T>
 TINYVLLM_INLINE void multiply_tokens(const LinearTile& tile, int64_t token) {
   const auto* w = static_cast<const typename Blocks::Block*>(tile.weights);
@@ -72,6 +95,7 @@ TINYVLLM_INLINE void multiply_tokens(const LinearTile& tile, int64_t token) {
     Blocks::add(w[b], x, acc);
     for (int t = 0; t < T; ++t) ++x[t];
   }
+  if constexpr (requires { &Blocks::column; }) add_outliers<Blocks, T>(w, x, acc);
   for (int t = 0; t < T; ++t) store(tile.y + (token + t) * tile.y_stride, acc[t]);
 }
 

@@ -127,6 +127,20 @@ struct Blocks256 {
       acc[t] = fma(to_float(dots[t]), scale * splat(x[t]->scale), acc[t]);
     }
   }
+
+  static TINYVLLM_INLINE F32x8 column(const Block& w, unsigned c) {
+    const unsigned s = c / Format::kSub;
+    const unsigned i = c % Format::kSub;
+    const I32x8 quants = column_of(Format::word(w, s, i / 4), i % 4) - Format::kOffset;
+    const I32x8 factor = ((I32x8)Format::scale(w, s) << 16) >> 16;
+    const F32x8 scaled = to_float(quants * factor) * load_f16(w.scale);
+    if constexpr (Format::kOffset != 0) {
+      return scaled;
+    } else {
+      const I32x8 min = ((I32x8)Format::mins(w, s / 2) >> (s % 2 * 16)) & 0xFFFF;
+      return scaled - to_float(min) * load_f16(w.min);
+    }
+  }
 };
 
 template <class Format>

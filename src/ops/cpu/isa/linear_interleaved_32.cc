@@ -60,6 +60,14 @@ struct Blocks32 {
       acc[t] = fma(to_float(dots[t]), scale * splat(x[t]->scale), acc[t]);
     }
   }
+
+  static TINYVLLM_INLINE F32x8 column(const Block& w, unsigned c) {
+    const F32x8 quants = to_float(column_of(Format::word(w, c / 4), c % 4) - Format::kOffset);
+    if constexpr (Format::kOffset != 0)
+      return quants * load_f16(w.scale);
+    else
+      return fma(quants, load_f16(w.scale), load_f16(w.min));
+  }
 };
 
 // Q8_0 in 16 bits: 4 columns of 4 rows to a vector, 2 partial sums of each row.

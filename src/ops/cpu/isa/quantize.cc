@@ -41,17 +41,59 @@ TINYVLLM_INLINE int32_t round32(const float* x, F32x8 inverse, Element* q) {
   return sum;
 }
 
+TINYVLLM_INLINE void quantize_block(const float* x, float top, Q8Block* block) {
+  block->sum = round32(x, inverse_scale(top), block->q);
+  block->scale = top / 127.0f;
+  block->scaled_sum = block->scale * static_cast<float>(block->sum);
+  block->unused = 0;
+}
+
+TINYVLLM_INLINE void quantize_block(const float* x, float top, Q8KBlock* block) {
+  const F32x8 inverse = inverse_scale(top);
+  block->scale = top / 127.0f;
+  for (int s = 0; s < 8; ++s) {
+    const int8_t* q = block->q + 32 * s;
+    const int32_t sum = round32(x + 32 * s, inverse, block->q + 32 * s);
+    int32_t half = 0;
+    for (int j = 0; j < 16; ++j) half += q[j];
+    block->sums32[s] = static_cast<int16_t>(sum);
+    block->sums16[2 * s] = static_cast<int16_t>(half);
+    block->sums16[2 * s + 1] = static_cast<int16_t>(sum - half);
+  }
+}
+
+// All blocks, then the one with the largest number once more, without it.
+template <class Block>
+TINYVLLM_INLINE void quantize_row(const float* x, int64_t n, Block* blocks) {
+  constexpr int kColumns = sizeof(Block::q);
+  int64_t where = 0;
+  float most = 0;
+  for (int64_t i = 0; i < n / kColumns; ++i) {
+    const float top = largest(x + i * kColumns, kColumns);
+    quantize_block(x + i * kColumns, top, blocks + i);
+    if (top > most) {
+      most = top;
+      where = i;
+    }
+  }
+  float rest[kColumns];
+  memcpy(rest, x + where * kColumns, sizeof rest);
+  int column = 0;
+  while (column < kColumns - 1 && fabsf(rest[column]) != most) ++column;
+  const Outlier outlier{static_cast<uint32_t>(where * kColumns + column), rest[column]};
+  rest[column] = 0;
+  quantize_block(rest, largest(rest, kColumns), blocks + where);
+  memcpy(static_cast<void*>(blocks + n / kColumns), &outlier, sizeof outlier);
+}
+
 }  // namespace
 
 void quantize_q8(const float* x, int64_t n, void* to) {
-  auto* block = static_cast<Q8Block*>(to);
-  for (int64_t i = 0; i < n; i += 32, ++block) {
-    const float top = largest(x + i, 32);
-    block->sum = round32(x + i, inverse_scale(top), block->q);
-    block->scale = top / 127.0f;
-    block->scaled_sum = block->scale * static_cast<float>(block->sum);
-    block->unused = 0;
-  }
+  quantize_row(x, n, static_cast<Q8Block*>(to));
+}
+
+void quantize_q8_k(const float* x, int64_t n, void* to) {
+  quantize_row(x, n, static_cast<Q8KBlock*>(to));
 }
 
 void quantize_q8_wide(const float* x, int64_t n, void* to) {
@@ -60,24 +102,6 @@ void quantize_q8_wide(const float* x, int64_t n, void* to) {
     const float top = largest(x + i, 32);
     round32(x + i, inverse_scale(top, kWideTop), block->q);
     block->scale = top / kWideTop;
-  }
-}
-
-void quantize_q8_k(const float* x, int64_t n, void* to) {
-  auto* block = static_cast<Q8KBlock*>(to);
-  for (int64_t i = 0; i < n; i += 256, ++block) {
-    const float top = largest(x + i, 256);
-    const F32x8 inverse = inverse_scale(top);
-    block->scale = top / 127.0f;
-    for (int s = 0; s < 8; ++s) {
-      const int8_t* q = block->q + 32 * s;
-      const int32_t sum = round32(x + i + 32 * s, inverse, block->q + 32 * s);
-      int32_t half = 0;
-      for (int j = 0; j < 16; ++j) half += q[j];
-      block->sums32[s] = static_cast<int16_t>(sum);
-      block->sums16[2 * s] = static_cast<int16_t>(half);
-      block->sums16[2 * s + 1] = static_cast<int16_t>(sum - half);
-    }
   }
 }
 
