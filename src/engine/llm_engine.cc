@@ -43,6 +43,12 @@ Result<std::unique_ptr<ModelFiles>> open_files(Runtime& runtime, const std::stri
   return make_dummy(path, type, /*pure=*/false, runtime.device(), runtime.pool());
 }
 
+void expect_weights(Device& device, const ModelFiles& files) {
+  std::vector<TensorView> views;
+  for (const WeightTensor& tensor : files.weights().tensors()) views.push_back(tensor.view);
+  ops::expect_weights(device, views);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::string& path,
@@ -61,6 +67,7 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
     kernels = std::async(std::launch::async, [&] { ops::load_weight_kernels(runtime.device()); });
   }
   TRY_ASSIGN(engine->files_, open_files(runtime, path, options));
+  expect_weights(runtime.device(), *engine->files_);
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
   engine->open_chat_template();
   if (kernels.valid()) kernels.wait();

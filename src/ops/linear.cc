@@ -87,6 +87,10 @@ void load_weight_kernels(const Device& device) {
   if (device.kind() == DeviceKind::kCuda) cuda::load_weight_kernels();
 }
 
+void expect_weights(Device& device, std::span<const TensorView> weights) {
+  if (device.kind() == DeviceKind::kCuda) cuda::expect_weights(device, weights);
+}
+
 Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& parts) {
   TRY(check_parts(parts));
   if (device.kind() == DeviceKind::kCuda) return cuda::make_linear(device, parts);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <cuda_runtime_api.h>
+#include <utility>
 
 #include "base/log.h"
 #include "device/cuda/cublaslt.h"
@@ -63,6 +64,7 @@ Status CudaDevice::open() {
 CudaDevice::CudaDevice(const CudaOptions& options) : options_(options) {}
 
 CudaDevice::~CudaDevice() {
+  stop_expecting();
   if (stream_ != nullptr) cudaStreamSynchronize(stream());
   for (Staged& staged : staged_) {
     for (Pinned& pinned : staged.pinned) release(pinned);
@@ -87,6 +89,25 @@ DeviceSpec CudaDevice::spec() const {
   return {static_cast<size_t>(attribute(cudaDevAttrL2CacheSize)), 2 * clock_hz * bus_bytes};
 }
 
+// Nobody hears of a failure: the memory is asked for again when it is needed.
+void CudaDevice::expect_weights(size_t bytes) {
+  if (options_.separate_buffers || bytes == 0) return;
+  stop_expecting();
+  expecting_ = std::thread([this, bytes] {
+    {
+      const std::scoped_lock lock(regions_mutex_);
+      if (!add_region(bytes)) return;
+    }
+    for (Scratch& scratch : scratch_) {
+      if (scratch.data == nullptr && !grow(scratch, kScratchBytes).ok()) return;
+    }
+  });
+}
+
+void CudaDevice::stop_expecting() {
+  if (expecting_.joinable()) expecting_.join();
+}
+
 Result<Buffer> CudaDevice::allocate(size_t bytes, const std::string& what) {
   if (bytes == 0) return Buffer();
   if (void* piece = options_.separate_buffers ? nullptr : cut(bytes)) {
@@ -94,6 +115,7 @@ Result<Buffer> CudaDevice::allocate(size_t bytes, const std::string& what) {
   }
   TRY_ASSIGN(void* const data, take(bytes, what));
   TRY(check(cudaMemsetAsync(data, 0, bytes, stream_), "clearing memory"));
+  is_clearing_ = true;
   return Buffer(this, data, bytes);
 }
 
@@ -107,19 +129,32 @@ Result<void*> CudaDevice::take(size_t bytes, const std::string& what) {
                human(available_memory()), " free");
 }
 
+bool CudaDevice::add_region(size_t bytes) {
+  void* data = nullptr;
+  if (cudaMalloc(&data, bytes) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  cudaMemsetAsync(data, 0, bytes, stream_);
+  is_clearing_ = true;
+  regions_.push_back({static_cast<char*>(data), bytes, 0, 0});
+  return true;
+}
+
+// What was expected and did not come.
+void CudaDevice::drop_unused_regions() {
+  const std::scoped_lock lock(regions_mutex_);
+  std::erase_if(regions_, [](const Region& region) {
+    return region.pieces == 0 && cudaFree(region.begin) == cudaSuccess;
+  });
+}
+
 // A piece of a region, zeros; null: too large for one, or there is no memory for another.
 void* CudaDevice::cut(size_t bytes) {
   const size_t size = aligned(bytes);
-  if (size > kRegionBytes / 2) return nullptr;
   const std::scoped_lock lock(regions_mutex_);
-  if (regions_.empty() || kRegionBytes - regions_.back().used < size) {
-    void* data = nullptr;
-    if (cudaMalloc(&data, kRegionBytes) != cudaSuccess) {
-      cudaGetLastError();
-      return nullptr;
-    }
-    cudaMemsetAsync(data, 0, kRegionBytes, stream_);
-    regions_.push_back({static_cast<char*>(data), 0, 0});
+  if (regions_.empty() || regions_.back().bytes - regions_.back().used < size) {
+    if (size > kRegionBytes / 2 || !add_region(kRegionBytes)) return nullptr;
   }
   Region& region = regions_.back();
   void* piece = region.begin + region.used;
@@ -132,7 +167,7 @@ void CudaDevice::free(void* data, size_t /*bytes*/) {
   stream();  // nothing is on its way there
   const std::scoped_lock lock(regions_mutex_);
   const auto region = std::find_if(regions_.begin(), regions_.end(), [&](const Region& r) {
-    return data >= r.begin && data < r.begin + kRegionBytes;
+    return data >= r.begin && data < r.begin + r.bytes;
   });
   if (region != regions_.end()) {
     if (--region->pieces > 0) return;
@@ -151,26 +186,20 @@ CUstream_st* CudaDevice::stream() {
   return stream_;
 }
 
-Status CudaDevice::upload_weights(void* to, const void* from, size_t bytes,
-                                  std::function<void()> then) {
+Status CudaDevice::upload_weights(void* to, const void* from, size_t bytes, Uploader::Then then) {
+  if (is_clearing_.exchange(false)) TRY(judged(uploader_->go_behind_ops()));
   is_uploading_ = true;
   scratch_[filled_].uploads += 1;
   return judged(uploader_->post(to, from, bytes, std::move(then)));
 }
 
 Result<void*> CudaDevice::scratch(size_t bytes) {
+  stop_expecting();
   const size_t size = aligned(bytes);
   if (scratch_[filled_].bytes - scratch_[filled_].used < size) {
-    const size_t newest = scratch_[filled_].uploads;
-    filled_ ^= 1;
-    Scratch& next = scratch_[filled_];
-    TRY(judged(uploader_->drain(newest)));
-    next.used = next.uploads = 0;
-    if (next.bytes < size) {
-      if (next.data != nullptr) free(next.data, next.bytes);
-      next = {};
-      TRY_ASSIGN(void* const data, take(std::max(size, kScratchBytes), "weights on their way"));
-      next = {static_cast<char*>(data), std::max(size, kScratchBytes), 0, 0};
+    TRY(judged(fill_next_scratch()));
+    if (scratch_[filled_].bytes < size) {
+      TRY(grow(scratch_[filled_], std::max(size, kScratchBytes)));
     }
   }
   Scratch& scratch = scratch_[filled_];
@@ -179,12 +208,38 @@ Result<void*> CudaDevice::scratch(size_t bytes) {
   return place;
 }
 
-void CudaDevice::release_scratch() {
-  for (Scratch& scratch : scratch_) {
-    if (scratch.data != nullptr) free(scratch.data, scratch.bytes);
-    scratch = {};
+Status CudaDevice::fill_next_scratch() {
+  TRY(uploader_->drain(scratch_[filled_].uploads));
+  Scratch& arrived = scratch_[(filled_ + 2) % 3];
+  if (arrived.free == nullptr) {
+    TRY(check(cudaEventCreateWithFlags(&arrived.free, cudaEventDisableTiming), "an event"));
   }
-  uploader_->rest();
+  TRY(check(cudaEventRecord(arrived.free, stream_), "an upload"));
+  filled_ = (filled_ + 1) % 3;
+  Scratch& next = scratch_[filled_];
+  next.used = next.uploads = 0;
+  return next.free == nullptr ? Status() : uploader_->go_behind(next.free);
+}
+
+Status CudaDevice::grow(Scratch& scratch, size_t bytes) {
+  if (scratch.data != nullptr) free(scratch.data, scratch.bytes);
+  scratch.data = nullptr;
+  scratch.bytes = 0;
+  TRY_ASSIGN(void* const data, take(bytes, "weights on their way"));
+  scratch.data = static_cast<char*>(data);
+  scratch.bytes = bytes;
+  return Status();
+}
+
+void CudaDevice::release_scratch() {
+  stop_expecting();
+  drop_unused_regions();
+  uploader_->rest([used = std::exchange(scratch_, {})] {
+    for (const Scratch& scratch : used) {
+      if (scratch.data != nullptr) cudaFree(scratch.data);
+      if (scratch.free != nullptr) cudaEventDestroy(scratch.free);
+    }
+  });
 }
 
 void CudaDevice::fail(const std::string& why) {

@@ -5,14 +5,19 @@
 // kernel of a graph begins 0.3 µs later, and 16 or 128 streams of tokens are 4% slower.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
+#include "device/cuda/uploaded_rows.h"
 #include "device/cuda/uploader.h"
 #include "device/device.h"
 
+struct CUevent_st;
 struct CUstream_st;
 
 namespace tinyvllm {
@@ -62,16 +67,19 @@ class CudaDevice final : public Device {
   // An error that the card does not recover from (an address that is not there, say) is its end.
   Status judged(Status status);
 
+  // So many bytes of weights come next: takes the memory beside whatever the caller does.
+  void expect_weights(size_t bytes);
   // Weights go up while the caller goes on; `then` enqueues, some time before `stream` is answered,
   // what follows the copy. `from` stays as it is until the memory they go to is freed, or `stream`
   // was asked for.
-  Status upload_weights(void* to, const void* from, size_t bytes, std::function<void()> then);
+  Status upload_weights(void* to, const void* from, size_t bytes, Uploader::Then then);
   CUstream_st* behind_weights() { return stream_; }  // for `then`
   Result<void*> scratch(size_t bytes);  // memory for some on their way, good until `then` has run
   void release_scratch();               // when all are there
   // On the card: where, in the host's memory, the first row began of all that were uploaded that
   // holds a number which is not finite; all ones when there was none.
   uint64_t* first_not_finite() const { return first_not_finite_; }
+  std::vector<UploadedRows>& unseen() { return unseen_; }  // there, and not yet looked at
 
  private:
   explicit CudaDevice(const CudaOptions& options);
@@ -96,12 +104,16 @@ class CudaDevice final : public Device {
   Status send(Staged& staged, const void* host, size_t bytes);
 
   // Weights are many and most are small, and a cudaMalloc takes as long as sending 10 MB: they are
-  // cut off large regions. A region goes when its last piece does.
+  // cut off large regions, the first as large as what is expected. A region goes when its last
+  // piece does.
   struct Region {
     char* begin;
+    size_t bytes;
     size_t used;
     size_t pieces;
   };
+  bool add_region(size_t bytes);
+  void drop_unused_regions();
   void* cut(size_t bytes);
   Result<void*> take(size_t bytes, const std::string& what);
 
@@ -116,20 +128,28 @@ class CudaDevice final : public Device {
   int64_t next_mark_ = 0;
   std::unique_ptr<Uploader> uploader_;
   std::mutex regions_mutex_;
-  std::vector<Region> regions_;  // the last one is being cut
+  std::vector<Region> regions_;            // the last one is being cut
+  std::thread expecting_;                  // takes the first, and scratch
+  std::atomic<bool> is_clearing_ = false;  // memory that no upload waited for yet
+  std::vector<UploadedRows> unseen_;
   uint64_t* first_not_finite_ = nullptr;
   mutable std::mutex fault_mutex_;
   std::string fault_;          // under it
   bool is_uploading_ = false;  // weights that `stream_` does not know of yet
-  // Two halves: one is filled while what lies in the other arrives.
+  // Three, filled in turn: while one is, what lies in the one before arrives and what lies in the
+  // third is packed, so that the bus waits for neither.
   struct Scratch {
     char* data = nullptr;
     size_t bytes = 0;
     size_t used = 0;
-    size_t uploads = 0;  // that were posted while it was filled
+    size_t uploads = 0;          // that were posted while it was filled
+    CUevent_st* free = nullptr;  // its weights are packed
   };
-  Scratch scratch_[2];
-  int filled_ = 0;
+  Status grow(Scratch& scratch, size_t bytes);
+  Status fill_next_scratch();
+  void stop_expecting();
+  std::array<Scratch, 3> scratch_;
+  size_t filled_ = 0;
 };
 
 }  // namespace tinyvllm

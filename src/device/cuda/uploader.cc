@@ -19,6 +19,7 @@ constexpr int kMostThreads = 12;
 constexpr size_t kPieceBytes = size_t{4} << 20;
 constexpr size_t kFirstBytes = size_t{512} << 10;
 constexpr size_t kMostWaiting = 64;  // parts: whoever posts is not far ahead of what is there
+constexpr size_t kAtOnce = 16;       // uploads
 constexpr size_t kPieces = 2;        // of a thread: one is filled while the other travels
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPage = size_t{4} << 10;
@@ -34,7 +35,7 @@ Status check(cudaError_t status, const char* what) {
 Uploader::Uploader(CUstream_st* ops) : ops_(ops) { start(); }
 
 Uploader::~Uploader() {
-  rest();
+  rest([] {});
   pinning_.join();
 }
 
@@ -97,11 +98,14 @@ void Uploader::unpin() {
 }
 
 // Beside whatever comes next: it takes as long as sending 30 MB.
-void Uploader::rest() {
-  if (resting_) return;
+void Uploader::rest(std::function<void()> first) {
+  if (resting_) return first();
   (void)drain();  // a failure was heard of by whoever waited for the weights
   if (pinning_.joinable()) pinning_.join();
-  pinning_ = std::thread([this] { unpin(); });
+  pinning_ = std::thread([this, first = std::move(first)] {
+    first();
+    unpin();
+  });
   resting_ = true;
 }
 
@@ -112,15 +116,28 @@ Status Uploader::order(CUstream_st* before, CUstream_st* after) {
   return check(cudaStreamWaitEvent(after, event, 0), "an upload");
 }
 
-Status Uploader::post(void* to, const void* from, size_t bytes, std::function<void()> then) {
+Status Uploader::wait_until_pinned() {
   if (resting_) {
     pinning_.join();
     resting_ = false;
     start();
   }
   if (pinning_.joinable()) pinning_.join();
-  TRY(pinned_);
-  TRY(order(ops_, copies_));
+  return pinned_;
+}
+
+Status Uploader::go_behind_ops() {
+  TRY(wait_until_pinned());
+  return order(ops_, copies_);
+}
+
+Status Uploader::go_behind(CUevent_st* event) {
+  TRY(wait_until_pinned());
+  return check(cudaStreamWaitEvent(copies_, event, 0), "an upload");
+}
+
+Status Uploader::post(void* to, const void* from, size_t bytes, Then then) {
+  TRY(wait_until_pinned());
   {
     std::unique_lock lock(mutex_);
     less_.wait(lock, [&] { return parts_.size() <= kMostWaiting; });
@@ -149,20 +166,24 @@ size_t Uploader::part_bytes(size_t bytes) const {
   return ((bytes + count - 1) / count + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+// Some at a time, so that what is done with the first ones is done while the others travel.
 Status Uploader::drain(size_t newest) {
   std::unique_lock lock(mutex_);
-  if (posted_.size() <= newest) return failure_;
-  const auto end = posted_.end() - static_cast<ptrdiff_t>(newest);
-  less_.wait(lock, [&] {
-    return std::all_of(posted_.begin(), end, [](const Posted& p) { return p.parts == 0; });
-  });
-  std::vector<Posted> enqueued(std::move_iterator(posted_.begin()), std::move_iterator(end));
-  posted_.erase(posted_.begin(), end);
-  TRY(failure_);
-  lock.unlock();
-  TRY(order(copies_, ops_));
-  for (const Posted& posted : enqueued) posted.then();
-  return Status();
+  while (posted_.size() > newest) {
+    const auto end =
+        posted_.begin() + static_cast<ptrdiff_t>(std::min(posted_.size() - newest, kAtOnce));
+    less_.wait(lock, [&] {
+      return std::all_of(posted_.begin(), end, [](const Posted& p) { return p.parts == 0; });
+    });
+    std::vector<Posted> enqueued(std::move_iterator(posted_.begin()), std::move_iterator(end));
+    posted_.erase(posted_.begin(), end);
+    TRY(failure_);
+    lock.unlock();
+    TRY(order(copies_, ops_));
+    for (const Posted& posted : enqueued) posted.then(&posted == &enqueued.back());
+    lock.lock();
+  }
+  return failure_;
 }
 
 void Uploader::work(size_t thread) {

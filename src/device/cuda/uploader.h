@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 
+struct CUevent_st;
 struct CUstream_st;
 
 namespace tinyvllm {
@@ -26,19 +27,27 @@ class Uploader {
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
 
-  // Copies when all is done that `ops` has by now, some time before `drain` returns; `from` stays
-  // as it is until then. One caller at a time.
-  Status post(void* to, const void* from, size_t bytes, std::function<void()> then);
+  // Enqueues what is to be done with what has arrived. Several are called one after another, and
+  // the last one of them is told so.
+  using Then = std::function<void(bool is_last)>;
+
+  // Copies some time before `drain` returns; `from` stays as it is until then. One caller at a
+  // time.
+  Status post(void* to, const void* from, size_t bytes, Then then);
+  // What is posted from now on is copied behind all that `ops` has by now, or had at an event.
+  Status go_behind_ops();
+  Status go_behind(CUevent_st* event);
   // All that was posted, but for the newest few, is enqueued; `ops` waits for it, and `then`, which
   // is called now, enqueues there what is to be done with it.
   Status drain(size_t newest = 0);
-  // Gives the pinned memory and the threads back, until something is posted again.
-  void rest();
+  // Gives the pinned memory and the threads back, until something is posted again, and before that
+  // does what else can be done beside whatever comes next.
+  void rest(std::function<void()> first);
 
  private:
   struct Posted {
     int parts;  // still to be enqueued
-    std::function<void()> then;
+    Then then;
   };
   struct Part {
     char* to;
@@ -48,6 +57,7 @@ class Uploader {
   };
 
   void start();
+  Status wait_until_pinned();
   Status order(CUstream_st* before, CUstream_st* after);
   Status pin();
   void unpin();

@@ -1,74 +1,121 @@
-// Rows as files have them, looked at on the card: whether they are numbers. Runs behind a copy over
-// the bus that takes fifty times as long.
+// Rows as files have them, looked at on the card: whether they are numbers. All that came with
+// one upload is looked at by one kernel: files have hundreds of tensors, and each of them would
+// take as long as its launch.
 #include "ops/cuda/common.cuh"
 
 namespace tinyvllm::ops::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kMost = 32;  // a power of two; they fit a kernel's arguments
 
-__device__ void found(const UploadedRows& rows, int64_t at) {
-  const int64_t row = at / rows.row_bytes;
-  atomicMin(reinterpret_cast<unsigned long long*>(rows.first_not_finite),
-            static_cast<unsigned long long>(rows.host + row * rows.row_bytes));
-}
+// What a thread looks at: 16 bytes of floats, or a block.
+struct Look {
+  const char* data;
+  int64_t bytes;
+  int64_t row_bytes;
+  uint64_t host;
+  int each;
+  uint32_t exponent;  // floats: all ones is a NaN or an infinity
+  int float_bytes;
+  BlockScales scales;
+};
+struct Looks {
+  Look look[kMost];
+  unsigned end[kMost];  // of its thread blocks, which follow those of the one before; or the last
+  uint64_t* first;
+};
 
-// Sixteen bytes a thread, in one load but at the end. An exponent of all ones is a NaN or an
-// infinity.
+// The first of up to 16 bytes of floats that is none, or -1.
 template <class Bits>
-__global__ void floats_kernel(UploadedRows rows, Bits exponent) {
-  constexpr int64_t kEach = sizeof(Bits);
-  const int64_t begin = (blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x) * 16;
-  const auto look = [&](Bits bits, int64_t at) {
-    if ((bits & exponent) == exponent) found(rows, at);
-  };
-  if (begin + 16 > rows.bytes) {
-    for (int64_t at = begin; at < rows.bytes; at += kEach) {
-      look(*reinterpret_cast<const Bits*>(rows.data + at), at);
+__device__ int first_no_number(const char* data, int64_t bytes, uint32_t exponent) {
+  constexpr int kEach = sizeof(Bits);
+  const auto bad = [&](Bits bits) { return (bits & exponent) == exponent; };
+  int first = -1;
+  if (bytes < 16) {
+    for (int at = static_cast<int>(bytes) - kEach; at >= 0; at -= kEach) {
+      if (bad(*reinterpret_cast<const Bits*>(data + at))) first = at;
     }
-    return;
+    return first;
   }
-  const uint4 loaded = *reinterpret_cast<const uint4*>(rows.data + begin);
+  const uint4 loaded = *reinterpret_cast<const uint4*>(data);
   const auto* bits = reinterpret_cast<const Bits*>(&loaded);
 #pragma unroll
-  for (int64_t i = 0; i < 16 / kEach; ++i) look(bits[i], begin + i * kEach);
+  for (int i = 16 / kEach - 1; i >= 0; --i) {
+    if (bad(bits[i])) first = i * kEach;
+  }
+  return first;
 }
 
-// A block a thread.
-__global__ void blocks_kernel(UploadedRows rows, BlockScales scales, int block_bytes) {
-  const int64_t block = blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x;
-  const int64_t at = block * block_bytes;
-  if (at >= rows.bytes) return;
+// Of a block: 0 where a scale is none.
+__device__ int first_no_scale(const char* data, BlockScales scales) {
   const auto bad = [&](int offset) {
-    if (offset < 0) return false;
-    return (*reinterpret_cast<const uint16_t*>(rows.data + at + offset) & 0x7C00) == 0x7C00;
+    return offset >= 0 && (*reinterpret_cast<const uint16_t*>(data + offset) & 0x7C00) == 0x7C00;
   };
-  if (bad(scales.scale) || bad(scales.min)) found(rows, at);
+  return bad(scales.scale) || bad(scales.min) ? 0 : -1;
 }
 
-unsigned grid_for(int64_t items) {
-  return static_cast<unsigned>((items + kThreads - 1) / kThreads);
+__global__ void look_kernel(const __grid_constant__ Looks looks) {
+  int which = 0;
+  for (int step = kMost / 2; step > 0; step /= 2) {
+    if (blockIdx.x >= looks.end[which + step - 1]) which += step;
+  }
+  const Look& look = looks.look[which];
+  const unsigned begin = which == 0 ? 0 : looks.end[which - 1];
+  const int64_t at =
+      (static_cast<int64_t>(blockIdx.x - begin) * kThreads + threadIdx.x) * look.each;
+  if (at >= look.bytes) return;
+  const char* data = look.data + at;
+  const int bad =
+      look.float_bytes == 4   ? first_no_number<uint32_t>(data, look.bytes - at, look.exponent)
+      : look.float_bytes == 2 ? first_no_number<uint16_t>(data, look.bytes - at, look.exponent)
+                              : first_no_scale(data, look.scales);
+  if (bad < 0) return;
+  const int64_t row = (at + bad) / look.row_bytes;
+  atomicMin(reinterpret_cast<unsigned long long*>(looks.first),
+            static_cast<unsigned long long>(look.host + row * look.row_bytes));
+}
+
+Look look_at(const UploadedRows& rows) {
+  Look look{rows.data, rows.bytes, rows.row_bytes, rows.host, 16, 0, 0, {}};
+  switch (rows.dtype) {
+    case DType::kF32:
+      look.exponent = 0x7F800000;
+      look.float_bytes = 4;
+      break;
+    case DType::kF16:
+      look.exponent = 0x7C00;
+      look.float_bytes = 2;
+      break;
+    case DType::kBF16:
+      look.exponent = 0x7F80;
+      look.float_bytes = 2;
+      break;
+    default:
+      look.scales = block_scales(rows.dtype);
+      look.each = dtype_info(rows.dtype).block_bytes;
+  }
+  return look;
 }
 
 }  // namespace
 
-void load_looking() {
-  load_kernel(floats_kernel<uint32_t>);
-  load_kernel(floats_kernel<uint16_t>);
-  load_kernel(blocks_kernel);
-}
+void load_looking() { load_kernel(look_kernel); }
 
-void look_for_not_finite(DType dtype, const UploadedRows& rows, Stream stream) {
-  const unsigned floats = grid_for((rows.bytes + 15) / 16);
-  if (dtype == DType::kF32) {
-    floats_kernel<uint32_t><<<floats, kThreads, 0, stream>>>(rows, 0x7F800000);
-  } else if (dtype == DType::kF16) {
-    floats_kernel<uint16_t><<<floats, kThreads, 0, stream>>>(rows, 0x7C00);
-  } else if (dtype == DType::kBF16) {
-    floats_kernel<uint16_t><<<floats, kThreads, 0, stream>>>(rows, 0x7F80);
-  } else if (const BlockScales scales = block_scales(dtype); scales.scale >= 0) {
-    const int bytes = dtype_info(dtype).block_bytes;
-    blocks_kernel<<<grid_for(rows.bytes / bytes), kThreads, 0, stream>>>(rows, scales, bytes);
+void look_for_not_finite(const UploadedRows* rows, size_t count, uint64_t* first, Stream stream) {
+  for (size_t begin = 0; begin < count; begin += kMost) {
+    Looks looks{};
+    looks.first = first;
+    unsigned blocks = 0;
+    for (size_t i = 0; i < kMost; ++i) {
+      if (begin + i < count) {
+        const Look look = looks.look[i] = look_at(rows[begin + i]);
+        const int64_t share = static_cast<int64_t>(kThreads) * look.each;
+        blocks += static_cast<unsigned>((look.bytes + share - 1) / share);
+      }
+      looks.end[i] = blocks;
+    }
+    if (blocks > 0) look_kernel<<<blocks, kThreads, 0, stream>>>(looks);
   }
 }
 

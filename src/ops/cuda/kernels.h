@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "device/cuda/uploaded_rows.h"
 #include "ops/block_scales.h"
 #include "ops/cuda/packed.h"
 #include "ops/epilogue.h"
@@ -53,14 +54,7 @@ void unpack(const Packed& from, void* halves, Stream stream);  // [out, stride] 
 
 // finite.cu: notes the lowest row, as an address in the host's memory, that holds a NaN, an
 // infinity or a scale that is one.
-struct UploadedRows {
-  const char* data = nullptr;  // on the card, aligned to 16
-  int64_t bytes = 0;
-  int64_t row_bytes = 0;
-  uint64_t host = 0;
-  uint64_t* first_not_finite = nullptr;  // on the card
-};
-void look_for_not_finite(DType dtype, const UploadedRows& rows, Stream stream);
+void look_for_not_finite(const UploadedRows* rows, size_t count, uint64_t* first, Stream stream);
 void load_looking();
 
 // gemm/few_rows.cu: y = epilogue(W norm(x) + bias) for at most kFewRows rows of x. With a gate,

@@ -32,19 +32,29 @@ Result<Buffer> make_bias(Device& device, const LinearParts& parts, int64_t out) 
 
 namespace {
 
+// Of a matrix: its planes, one behind the other.
+struct Planes {
+  int64_t low;
+  int64_t high;
+  int64_t scales;
+  size_t bytes() const { return static_cast<size_t>(low + high + scales); }
+};
+Planes planes_of(const Packed& p) {
+  return {aligned(p.out * low_bytes(p)), aligned(p.out * high_bytes(p)),
+          aligned(p.out * scale_bytes(p))};
+}
+
 // Memory for a matrix of that form.
 Result<Matrix> allocate_matrix(Device& device, const Packed& form) {
   Matrix matrix{form, {}};
   Packed& packed = matrix.packed;
-  const int64_t low = aligned(packed.out * low_bytes(packed));
-  const int64_t high = aligned(packed.out * high_bytes(packed));
-  const int64_t scales = packed.out * scale_bytes(packed);
-  TRY_ASSIGN(Buffer memory, device.allocate(static_cast<size_t>(low + high + scales), "weights"));
+  const Planes planes = planes_of(packed);
+  TRY_ASSIGN(Buffer memory, device.allocate(planes.bytes(), "weights"));
   char* data = static_cast<char*>(memory.data());
   matrix.memory = std::make_shared<const Buffer>(std::move(memory));
   packed.low = data;
-  if (high > 0) packed.high = data + low;
-  if (scales > 0) packed.scales = data + low + high;
+  if (planes.high > 0) packed.high = data + planes.low;
+  if (planes.scales > 0) packed.scales = data + planes.low + planes.high;
   return matrix;
 }
 
@@ -56,16 +66,18 @@ Status upload_rows(Device& device, const TensorView& view, const Packed& packed)
   if (!as_is) {
     TRY_ASSIGN(raw, card.scratch(view.bytes()));
   }
-  const UploadedRows rows{.data = static_cast<const char*>(raw),
-                          .bytes = static_cast<int64_t>(view.bytes()),
-                          .row_bytes = static_cast<int64_t>(row_bytes(view.dtype, view.shape[1])),
-                          .host = reinterpret_cast<uint64_t>(view.data),
-                          .first_not_finite = card.first_not_finite()};
-  const DType dtype = view.dtype;
-  CUstream_st* const stream = card.behind_weights();
-  return card.upload_weights(raw, view.data, view.bytes(), [=] {
-    look_for_not_finite(dtype, rows, stream);
-    if (!as_is) pack(dtype, raw, packed, stream);
+  const UploadedRows rows{view.dtype, static_cast<const char*>(raw),
+                          static_cast<int64_t>(view.bytes()),
+                          static_cast<int64_t>(row_bytes(view.dtype, view.shape[1])),
+                          reinterpret_cast<uint64_t>(view.data)};
+  return card.upload_weights(raw, view.data, view.bytes(), [=, &card](bool is_last) {
+    CUstream_st* const stream = card.behind_weights();
+    card.unseen().push_back(rows);
+    if (!as_is) pack(rows.dtype, raw, packed, stream);
+    if (!is_last) return;
+    std::vector<UploadedRows>& unseen = card.unseen();
+    look_for_not_finite(unseen.data(), unseen.size(), card.first_not_finite(), stream);
+    unseen.clear();
   });
 }
 
@@ -128,6 +140,19 @@ std::optional<GateUp> gate_and_up(const CudaLinear& w) {
 void load_weight_kernels() {
   load_looking();
   load_packing();
+}
+
+void expect_weights(Device& device, std::span<const TensorView> weights) {
+  size_t bytes = 0;
+  for (const TensorView& view : weights) {
+    const Shape& shape = view.shape;
+    if (shape.rank > 1 && can_pack(view.dtype)) {
+      bytes += planes_of(packed_form(view.dtype, shape.rows(), shape.row_elements())).bytes();
+    } else {  // a norm or a bias, as floats
+      bytes += static_cast<size_t>(aligned(shape.elements() * int64_t{sizeof(float)}));
+    }
+  }
+  static_cast<CudaDevice&>(device).expect_weights(bytes);
 }
 
 Result<Linear> make_linear(Device& device, const LinearParts& parts) {
