@@ -16,10 +16,6 @@ void add_cache_flags(CLI::App& command, EngineOptions& options) {
       ->group(kGroup)
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command.add_option("--kv-cache-dtype", options.kv_cache_dtype, "f16, f32 or int8")
-      ->group(kGroup)
-      ->check(CLI::IsMember({"f16", "f32", "int8"}))
-      ->capture_default_str();
   command
       .add_option("--kv-cache-memory", options.kv_cache_memory,
                   "of the KV cache, such as 512M or 4G (default: half of what is free, up to 4G)")
@@ -43,6 +39,10 @@ void add_load_flags(CLI::App& command, EngineOptions& options) {
       ->capture_default_str();
   command.add_option("--dtype", options.dtype, "type of random weights: F16, Q8_0, Q4_0, Q4_K, …")
       ->group(kGroup)
+      ->capture_default_str();
+  command.add_option("--kv-cache-dtype", options.kv_cache_dtype, "f16, f32 or int8")
+      ->group(kGroup)
+      ->check(CLI::IsMember({"f16", "f32", "int8"}))
       ->capture_default_str();
 }
 

@@ -13,12 +13,12 @@ class App;
 
 namespace tinyvllm {
 
-// --load-format and --dtype. Names of presets are no files: a model whose weights are made up stays
-// as the user wrote it.
+// --load-format, --dtype and --kv-cache-dtype. Names of presets are no files: a model whose weights
+// are made up stays as the user wrote it.
 void add_load_flags(CLI::App& command, EngineOptions& options);
 Result<std::string> resolve_model(const std::string& name, const EngineOptions& options);
 
-// --max-model-len, --block-size, --kv-cache-dtype, … and the two above.
+// --max-model-len, --block-size, … and those above.
 void add_engine_flags(CLI::App& command, EngineOptions& options);
 
 // The engine, with a progress bar on a terminal while it loads.
