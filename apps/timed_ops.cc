@@ -197,7 +197,6 @@ Status time_attentions(OpTimer& timer) {
           str_cat(" ", dtype_name(dtype), " ", shape.heads, "/", shape.kv_heads, "x",
                   shape.head_dim, " cached=", shape.cached, " queries=", shape.queries);
       if (!timer.wanted("attention" + name) && !timer.wanted("rope_kv_write" + name)) continue;
-      if (!ops::check_kv_dtype(timer.device(), dtype).ok()) continue;
       const ops::DealtBlocks tables({shape.cached + shape.queries}, kBlock, 1);
       const ops::TestBatch owner(tables, {{0, shape.cached, shape.queries}});
       TRY_ASSIGN(const Batch batch, staged(timer, owner));

@@ -40,7 +40,6 @@ Status ModelRunner::allocate(const RunnerConfig& config) {
   for (size_t group = 0; group < groups.size(); ++group) {
     const KvSpec& spec = groups[group];
     const int num_blocks = config.num_blocks[group];
-    TRY(ops::check_kv_dtype(runtime_.device(), spec.dtype));
     const size_t bytes =
         ops::kv_block_bytes(spec, config.block_size) * static_cast<size_t>(num_blocks);
     TRY(runtime_.lease(bytes, "the KV cache"));

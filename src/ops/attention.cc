@@ -57,14 +57,6 @@ void attention(ExecContext& ctx, const AttentionParams& params, const Batch& bat
   }
 }
 
-Status check_kv_dtype(const Device& device, DType dtype) {
-  if (device.kind() == DeviceKind::kCuda && dtype != DType::kF16 && dtype != DType::kF32) {
-    return error("a KV cache of ", dtype_name(dtype), " is not there for ", device.name(),
-                 "; use --kv-cache-dtype f16 or f32");
-  }
-  return Status();
-}
-
 size_t kv_block_bytes(const KvSpec& spec, int block_size) {
   return cpu::KvLayout(spec, block_size).block_bytes();
 }

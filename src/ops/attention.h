@@ -20,9 +20,6 @@ struct AttentionParams {
 void attention(ExecContext& ctx, const AttentionParams& params, const Batch& batch,
                const KvLayer& layer, const Tensor& q, const Tensor& y);
 
-// Whether the device has this op for a cache of that type.
-Status check_kv_dtype(const Device& device, DType dtype);
-
 // Bytes of one block of a group, all its layers: the layout is this op's business.
 size_t kv_block_bytes(const KvSpec& spec, int block_size);
 

@@ -20,13 +20,20 @@ class CudaEngine : public Determinism {
     return options;
   }
   std::string dtype() const override { return "F16"; }
+  std::string kv_cache_dtype() const override { return kv_cache_dtype_; }
   int answer_tokens() const override { return 24; }
   bool sees_logits() const override { return false; }
 
   bool deterministic_ = true;
+  std::string kv_cache_dtype_ = "f16";
 };
 
 TEST_P(CudaEngine, DeterministicTokensDoNotDependOnChunksBlocksDepthAndCompany) {
+  expect_same_in_every_setting({1});
+}
+
+TEST_P(CudaEngine, NorDoTheyWithACacheOfBytes) {
+  kv_cache_dtype_ = "int8";
   expect_same_in_every_setting({1});
 }
 

@@ -42,6 +42,7 @@ class Determinism : public testing::TestWithParam<std::string> {
 
   virtual RuntimeOptions device(int threads) const { return {threads}; }
   virtual std::string dtype() const { return "F32"; }
+  virtual std::string kv_cache_dtype() const { return "f16"; }
   virtual int answer_tokens() const { return 10; }
   // A card that is asked for its logits works in step with the host, and its promise is about more.
   virtual bool sees_logits() const { return true; }
@@ -51,6 +52,7 @@ class Determinism : public testing::TestWithParam<std::string> {
     if (runtime == nullptr) runtime = Runtime::create(device(setting.threads)).value();
     EngineOptions options = tiny_options();
     options.dtype = dtype();
+    options.kv_cache_dtype = kv_cache_dtype();
     options.max_num_batched_tokens = setting.chunk;
     options.max_num_seqs = 40;
     options.block_size = setting.block_size;

@@ -90,4 +90,14 @@ inline std::vector<Matrix> results_for(const AttentionCase& c) {
   return y;
 }
 
+// One token's K or V of one head, as it comes back from the cache.
+inline void store(float* x, int n, DType dtype) {
+  float largest = 0;
+  for (int d = 0; d < n; ++d) largest = std::max(largest, std::abs(x[d]));
+  for (int d = 0; d < n; ++d) {
+    if (dtype == DType::kF16) x[d] = f16_to_f32(f32_to_f16(x[d]));
+    if (dtype == DType::kI8) x[d] = std::nearbyint(x[d] * (127 / largest)) * (largest / 127);
+  }
+}
+
 }  // namespace tinyvllm::ops

@@ -31,16 +31,6 @@ std::vector<Matrix> run(OpRunner& runner, const AttentionCase& c, const Rope& ro
   return y;
 }
 
-// One token's K or V of one head, as it comes back from the cache.
-void store(float* x, int n, DType dtype) {
-  float largest = 0;
-  for (int d = 0; d < n; ++d) largest = std::max(largest, std::abs(x[d]));
-  for (int d = 0; d < n; ++d) {
-    if (dtype == DType::kF16) x[d] = f16_to_f32(f32_to_f16(x[d]));
-    if (dtype == DType::kI8) x[d] = std::nearbyint(x[d] * (127 / largest)) * (largest / 127);
-  }
-}
-
 class AttentionTest : public testing::TestWithParam<std::tuple<Isa, DType>> {};
 
 TEST_P(AttentionTest, AgreesWithReference) {

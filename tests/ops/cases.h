@@ -77,6 +77,7 @@ inline const std::vector<AttentionCase> kAttentionCases = {
     {{133}, 2, 1, 256, 16, 0, 50},
     {{110}, 6, 2, 64, 5},
     {{110}, 6, 2, 12, 1, 64, 30},
+    {{70, 18}, 20, 1, 32, 16},
 };
 
 }  // namespace tinyvllm::ops

@@ -1,11 +1,9 @@
-// The card's linears and attention against the reference, at the cases that the CPU's are tested
+// The card's linears against the reference, at the cases that the CPU's are tested
 // at. Activations are halves there: x, its normalised form and y are each rounded to 11 bits, so a
 // product is off by 2^-10 of Σ|w·x|, quantized scales by another 2^-11; sums themselves are float.
-#include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
 
-#include "device/cuda/cuda_device.h"
 #include "ops/cuda/weights.h"
 #include "ops/embedding.h"
 #include "ops/finite.h"
@@ -13,69 +11,12 @@
 #include "ops/reference/dequantize.h"
 #include "ops/reference/ops.h"
 #include "ops/softmax.h"
-#include "tests/ops/attention_steps.h"
 #include "tests/ops/cases.h"
+#include "tests/ops/cuda_harness.h"
 #include "tests/ops/judge.h"
 
 namespace tinyvllm::ops {
 namespace {
-
-constexpr float kHalf = 0x1p-11f;  // the rounding to a half
-
-class CudaTest : public testing::Test {
- protected:
-  void SetUp() override {
-    auto device = CudaDevice::create({.separate_buffers = true});
-    if (!device.ok()) GTEST_SKIP() << device.message();
-    device_ = std::move(device.value());
-  }
-
-  // A matrix on the card: floats, or halves.
-  struct OnCard {
-    Buffer buffer;
-    Tensor tensor;
-  };
-  OnCard upload(const Matrix& m, DType dtype) {
-    std::vector<uint8_t> bytes(row_bytes(dtype, m.stride) * static_cast<size_t>(m.rows));
-    for (int64_t i = 0; i < m.rows * m.stride; ++i) {
-      const float v = m.values[static_cast<size_t>(i)];
-      if (dtype == DType::kF16) {
-        reinterpret_cast<uint16_t*>(bytes.data())[i] = f32_to_f16(v);
-      } else {
-        reinterpret_cast<float*>(bytes.data())[i] = v;
-      }
-    }
-    OnCard on{device_->allocate(bytes.size(), "a test").value(), {}};
-    EXPECT_TRUE(bytes.empty() ||
-                device_->upload(on.buffer.data(), bytes.data(), bytes.size()).ok());
-    on.tensor = Tensor(on.buffer.data(), dtype, m.rows, m.cols);
-    on.tensor.stride = m.stride;
-    return on;
-  }
-  void download(const OnCard& on, Matrix& m) {
-    std::vector<uint8_t> bytes(on.buffer.bytes());
-    ASSERT_TRUE(bytes.empty() ||
-                device_->download(bytes.data(), on.buffer.data(), bytes.size()).ok());
-    for (int64_t i = 0; i < m.rows * m.stride; ++i) {
-      m.values[static_cast<size_t>(i)] =
-          on.tensor.dtype == DType::kF16
-              ? f16_to_f32(reinterpret_cast<const uint16_t*>(bytes.data())[i])
-              : reinterpret_cast<const float*>(bytes.data())[i];
-    }
-  }
-  void run(const Op& op, std::span<const KvView> kv = {}) {
-    Arena measure;
-    ExecContext dry{*device_, pool_, measure, kv, true};
-    op(dry);
-    const Buffer memory = device_->allocate(measure.peak() + 64, "a test").value();
-    Arena arena(memory.data(), measure.peak());
-    ExecContext ctx{*device_, pool_, arena, kv, false};
-    op(ctx);
-  }
-
-  std::unique_ptr<CudaDevice> device_;
-  ThreadPool pool_{1};
-};
 
 TEST_F(CudaTest, LinearsAgreeWithReference) {
   std::vector<LinearCase> cases = kLinearCases;
@@ -216,112 +157,6 @@ TEST_F(CudaTest, FindsTheRowsThatAreNoNumbers) {
       found += row ? 1 : 0;
     }
     EXPECT_GT(found, 0) << dtype_name(dtype);
-  }
-}
-
-TEST_F(CudaTest, AttentionAgreesWithReference) {
-  for (const AttentionCase& c : kAttentionCases) {
-    for (const DType dtype : {DType::kF16, DType::kF32}) {
-      const int head = c.head_dim;
-      const Rope rope = make_rope(RopePairing::kHalves, head, head / 4 * 2, 10000);
-      Inputs in = random_inputs(c);
-      for (auto* all : {&in.q, &in.k, &in.v}) {
-        for (Matrix& m : *all) {
-          for (float& v : m.values) v = f16_to_f32(f32_to_f16(v));
-        }
-      }
-      const DealtBlocks tables(c.lengths, c.block_size, 5);
-      KvView view;
-      view.spec = KvSpec{2, c.kv_heads, head, head, dtype, c.window};
-      view.block_size = c.block_size;
-      view.num_blocks = tables.num_blocks;
-      const size_t bytes =
-          kv_block_bytes(view.spec, c.block_size) * static_cast<size_t>(tables.num_blocks);
-      const Buffer cache = device_->allocate(bytes, "a test").value();
-      const std::vector<char> garbage(bytes, '\xFF');
-      ASSERT_TRUE(device_->upload(cache.data(), garbage.data(), bytes).ok());
-      view.data = cache.data();
-
-      std::vector<Matrix> y = results_for(c);
-      // A step with most of every sequence, one with all but the last token, one with that.
-      std::vector<std::vector<Chunk>> steps(3);
-      for (int s = 0; s < static_cast<int>(c.lengths.size()); ++s) {
-        const int length = c.lengths[static_cast<size_t>(s)];
-        const int cut = length * 2 / 3;
-        if (cut > 0) steps[0].push_back({s, 0, cut});
-        if (length - 1 > cut) steps[1].push_back({s, cut, length - 1 - cut});
-        steps[2].push_back({s, std::max(length - 1, cut), 1});
-      }
-      for (const std::vector<Chunk>& chunks : steps) {
-        if (chunks.empty()) continue;
-        const TestBatch owner(tables, chunks);
-        Batch batch = owner.batch();
-        const int q_width = c.heads * head;
-        const int kv_width = c.kv_heads * head;
-        Matrix qkv(batch.sizes.num_tokens, q_width + 2 * kv_width);
-        Matrix out(batch.sizes.num_tokens, q_width);
-        int token = 0;
-        for (const Chunk& chunk : chunks) {
-          const auto s = static_cast<size_t>(chunk.sequence);
-          for (int t = chunk.begin; t < chunk.begin + chunk.count; ++t, ++token) {
-            std::copy_n(in.q[s].row(t), q_width, qkv.row(token));
-            std::copy_n(in.k[s].row(t), kv_width, qkv.row(token) + q_width);
-            std::copy_n(in.v[s].row(t), kv_width, qkv.row(token) + q_width + kv_width);
-          }
-        }
-        const OnCard all = upload(qkv, DType::kF16);
-        const OnCard outs = upload(out, DType::kF16);
-        batch.data = static_cast<const int32_t*>(
-            device_
-                ->stage(StageSlot::kBatch, batch.data,
-                        Batch::buffer_elements(batch.sizes) * sizeof(int32_t))
-                .value());
-        const Tensor q = all.tensor.columns(0, q_width);
-        run(
-            [&](ExecContext& ctx) {
-              rope_kv_write(ctx, rope, batch, kLayer, q, all.tensor.columns(q_width, kv_width),
-                            all.tensor.columns(q_width + kv_width, kv_width));
-              attention(ctx, {c.heads, 1 / std::sqrt(static_cast<float>(head)), c.soft_cap}, batch,
-                        kLayer, q, outs.tensor);
-            },
-            {&view, 1});
-        download(outs, out);
-        token = 0;
-        for (const Chunk& chunk : chunks) {
-          for (int t = chunk.begin; t < chunk.begin + chunk.count; ++t, ++token) {
-            std::copy_n(out.row(token), q_width, y[static_cast<size_t>(chunk.sequence)].row(t));
-          }
-        }
-      }
-      for (size_t s = 0; s < c.lengths.size(); ++s) {
-        for (int h = 0; h < c.heads; ++h) {
-          const int kv = h / (c.heads / c.kv_heads);
-          Matrix k(c.lengths[s], head);
-          Matrix v(c.lengths[s], head);
-          for (int t = 0; t < c.lengths[s]; ++t) {
-            std::copy_n(in.k[s].row(t) + kv * head, head, k.row(t));
-            std::copy_n(in.v[s].row(t) + kv * head, head, v.row(t));
-            reference::rotate(rope, t, k.row(t));
-          }
-          for (int t = 0; t < c.lengths[s]; ++t) {
-            std::vector<float> q(in.q[s].row(t) + h * head, in.q[s].row(t) + (h + 1) * head);
-            reference::rotate(rope, t, q.data());
-            const int first = c.window > 0 ? std::max(0, t + 1 - c.window) : 0;
-            std::vector<float> expected(static_cast<size_t>(head));
-            reference::attention({q.data(), k.row(first), v.row(first), t + 1 - first, head, head,
-                                  1 / std::sqrt(static_cast<float>(head)), c.soft_cap},
-                                 expected.data());
-            // A score sums `head` products of rounded halves of about 1: off by some 2^-11 · 8.
-            for (int d = 0; d < head; ++d) {
-              expect_close(y[s].row(t)[h * head + d], expected[static_cast<size_t>(d)], 32 * kHalf,
-                           str_cat("head_dim ", head, " ", dtype_name(dtype), " sequence ", s,
-                                   " head ", h, " token ", t, " dim ", d));
-            }
-            if (HasFailure()) return;
-          }
-        }
-      }
-    }
   }
 }
 

@@ -18,7 +18,7 @@ KvArgs kv_args(const ExecContext& ctx, const KvLayer& layer) {
   KvArgs args;
   args.data = static_cast<char*>(view.data) + layer_bytes * static_cast<size_t>(layer.index);
   args.block_bytes = static_cast<int64_t>(block_bytes);
-  args.is_half = view.spec.dtype == DType::kF16;
+  args.dtype = view.spec.dtype;
   args.block_size = view.block_size;
   args.kv_heads = view.spec.kv_heads;
   args.k_dim = view.spec.k_dim;
@@ -31,15 +31,18 @@ KvArgs kv_args(const ExecContext& ctx, const KvLayer& layer) {
 
 void rope_kv_write(ExecContext& ctx, const Rope& rope, const Batch& batch, const KvLayer& layer,
                    const Tensor& q, const Tensor& k, const Tensor& v) {
+  const KvArgs kv = kv_args(ctx, layer);
   CHECK(rope.frequencies.size() <= RopeArgs::kMaxPairs) << "heads of " << rope.head_dim;
+  CHECK(kv.dtype != DType::kI8 || std::max(kv.k_dim, kv.v_dim) <= kMostBytesOfHead)
+      << "heads of " << kv.k_dim << " and " << kv.v_dim << " as bytes";
   RopeArgs args;
   args.adjacent = rope.pairing == RopePairing::kAdjacent;
   args.head_dim = rope.head_dim;
   args.rotary_dim = rope.rotary_dim;
   args.magnitude = rope.magnitude;
   std::copy(rope.frequencies.begin(), rope.frequencies.end(), args.frequencies);
-  rope_kv_write(args, kv_args(ctx, layer), batch.positions(), batch.slots(layer.group), rows(q),
-                rows(k), rows(v), stream_of(ctx));
+  rope_kv_write(args, kv, batch.positions(), batch.slots(layer.group), rows(q), rows(k), rows(v),
+                stream_of(ctx));
 }
 
 void attention(ExecContext& ctx, const AttentionParams& params, const Batch& batch,

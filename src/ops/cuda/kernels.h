@@ -83,17 +83,19 @@ struct RopeArgs {
   float frequencies[kMaxPairs] = {};
 };
 
-// A layer's K and V in the cache: [block][K: head, token, k_dim; V: head, token, v_dim].
+// A layer's K and V in the cache: [block][K: head, token, k_dim; V: head, token, v_dim], and behind
+// those of bytes the scale of each, floats: [K: head, token; V: head, token].
 struct KvArgs {
   char* data = nullptr;  // of this layer, in block 0
   int64_t block_bytes = 0;
-  bool is_half = true;
+  DType dtype = DType::kF16;  // or F32, or I8
   int block_size = 0;
   int kv_heads = 0;
   int k_dim = 0;
   int v_dim = 0;
   int window = 0;
 };
+constexpr int kMostBytesOfHead = 256;  // of K or V, where they are bytes
 void rope_kv_write(const RopeArgs& rope, const KvArgs& kv, const int32_t* positions,
                    const int32_t* slots, const Rows& q, const Rows& k, const Rows& v,
                    Stream stream);

@@ -1,30 +1,17 @@
 // Tiles of query tokens of one head against tiles of keys, on the tensor cores, with a running
-// softmax: scores never leave the registers. For prompts; K and V are halves, heads a multiple of 8
-// wide. The next tile of keys is on its way while this one is multiplied.
+// softmax: scores never leave the registers. For prompts; K and V are halves or bytes, heads a
+// multiple of 8 wide.
 //
 // A warp has 16 query tokens, or twice 16 where the registers hold them: then each load of K and V
 // serves two products (2047 tokens of 32 heads, 64 wide, on an H200: 137 µs with one, 116 with
 // two).
-#include "ops/cuda/attention/mma.cuh"
-#include "ops/cuda/kv_address.cuh"
+#include "ops/cuda/attention/kv_tile.cuh"
 #include "ops/cuda/launch.cuh"
 
 namespace tinyvllm::ops::cuda {
 namespace {
 
-constexpr int kWarps = 4;
-constexpr int kThreads = kWarps * kWarp;
 constexpr float kLog2e = 1.4426950408889634f;
-
-template <int kDim>
-struct Tile {
-  static constexpr int kKeys = kDim <= 128 ? 64 : 32;
-  static constexpr int kM = kDim <= 64 ? 2 : 1;  // times 16 query tokens a warp
-  static constexpr int kQueries = 16 * kM * kWarps;
-  static constexpr int kPitch = kDim + 8;  // halves of a row: eight rows in eight banks
-  __half k[2][kKeys][kPitch];
-  __half v[2][kKeys][kPitch];
-};
 
 __device__ inline float power_of_2(float x) {
   float y;
@@ -32,42 +19,9 @@ __device__ inline float power_of_2(float x) {
   return y;
 }
 
-// What one block is about.
-struct Job {
-  int sequence;
-  int first_query;  // row of q
-  int queries;
-  int first_position;
-  int first_key;  // a multiple of the tile
-  int end_key;
-};
-
-template <int kDim>
-__device__ void fetch(const AttentionArgs& a, const Job& job, int kv_head, int key, __half* k,
-                      __half* v) {
-  using T = Tile<kDim>;
-  constexpr int kChunks = kDim / 8;
-  const int32_t* table = a.block_table + static_cast<int64_t>(job.sequence) * a.max_blocks;
-  const int lowest = a.kv.window > 0 ? max(0, job.first_position + 1 - a.kv.window) : 0;
-  for (int i = threadIdx.x; i < T::kKeys * kChunks; i += kThreads) {
-    const int row = i / kChunks;
-    const int column = i % kChunks * 8;
-    const int p = key + row;
-    // Past the end, before the window and beside the head there are zeros, whatever memory holds.
-    const bool there = p < job.end_key && p >= lowest && column < a.kv.k_dim;
-    const int64_t block = there ? table[p / a.kv.block_size] : 0;
-    const int offset = there ? p % a.kv.block_size : 0;
-    const int at = there ? column : 0;
-    copy_async(k + row * T::kPitch + column, k_at<__half>(a.kv, block, kv_head, offset) + at,
-               there);
-    copy_async(v + row * T::kPitch + column, v_at<__half>(a.kv, block, kv_head, offset) + at,
-               there);
-  }
-}
-
 // 16 query tokens from `row` on, as the tensor cores take them.
 template <int kDim>
-__device__ void load_queries(const AttentionArgs& a, const Job& job, const Rows& q, int head,
+__device__ void load_queries(const AttentionArgs& a, const TileJob& job, const Rows& q, int head,
                              int row, uint32_t (&regs)[kDim / 16][4]) {
   const int lane = threadIdx.x % kWarp;
   const auto pair = [&](int r, int column) -> uint32_t {
@@ -90,7 +44,7 @@ __device__ void load_queries(const AttentionArgs& a, const Job& job, const Rows&
 // The running softmax of 16 query tokens; of each row pair a lane has a quarter.
 template <int kDim>
 struct Softmax {
-  static constexpr int kKeys = Tile<kDim>::kKeys;
+  static constexpr int kKeys = TileSize<kDim>::kKeys;
   float out[kDim / 8][4] = {};
   float most[2] = {-INFINITY, -INFINITY};
   float total[2] = {};
@@ -153,7 +107,7 @@ struct Softmax {
 };
 
 template <int kDim>
-__device__ void write(const AttentionArgs& a, const Job& job, const Rows& y, int head, int row,
+__device__ void write(const AttentionArgs& a, const TileJob& job, const Rows& y, int head, int row,
                       Softmax<kDim>& s) {
   const int lane = threadIdx.x % kWarp;
 #pragma unroll
@@ -173,15 +127,15 @@ __device__ void write(const AttentionArgs& a, const Job& job, const Rows& y, int
   }
 }
 
-template <int kDim, bool kCapped>
-__global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs a, Rows q, Rows y) {
-  using T = Tile<kDim>;
+template <int kDim, class Element, bool kCapped>
+__global__ void __launch_bounds__(kTileThreads) tile_kernel(AttentionArgs a, Rows q, Rows y) {
+  using T = TileSize<kDim>;
   extern __shared__ uint4 shared[];
-  T& tile = *reinterpret_cast<T*>(shared);
+  auto& tile = *reinterpret_cast<KvTile<kDim, Element>*>(shared);
   let_next_begin();
   wait_for_previous();
 
-  Job job;
+  TileJob job;
   job.sequence = blockIdx.z;
   // The last tiles see the most keys: they go first.
   const int tile_index = static_cast<int>(gridDim.y - 1 - blockIdx.y);
@@ -200,7 +154,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs a, Rows q,
   const int lane = threadIdx.x % kWarp;
   const int warp_row = threadIdx.x / kWarp * 16 * T::kM;
 
-  fetch<kDim>(a, job, kv_head, job.first_key, tile.k[0][0], tile.v[0][0]);
+  tile.fetch(a, job, kv_head, job.first_key, 0);
   copies_commit();
   uint32_t queries[T::kM][kDim / 16][4];
   Softmax<kDim> softmax[T::kM];
@@ -211,11 +165,12 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs a, Rows q,
   int stage = 0;
   for (int key = job.first_key; key < job.end_key; key += T::kKeys, stage ^= 1) {
     if (key + T::kKeys < job.end_key) {
-      fetch<kDim>(a, job, kv_head, key + T::kKeys, tile.k[stage ^ 1][0], tile.v[stage ^ 1][0]);
+      tile.fetch(a, job, kv_head, key + T::kKeys, stage ^ 1);
     }
     copies_commit();
     copies_wait<1>();
     __syncthreads();
+    const Halves<kDim>& kv = tile.ready(stage);
     // Keys after the last of a warp's tokens are nothing to it.
     if (key < job.first_position + warp_row + 16 * T::kM) {
       float scores[T::kM][T::kKeys / 8][4] = {};
@@ -224,8 +179,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs a, Rows q,
 #pragma unroll
         for (int n = 0; n < T::kKeys / 16; ++n) {
           uint32_t b[4];
-          load_matrices(
-              b, &tile.k[stage][n * 16 + lane / 16 * 8 + lane % 8][s * 16 + lane / 8 % 2 * 8]);
+          load_matrices(b, &kv.k[n * 16 + lane / 16 * 8 + lane % 8][s * 16 + lane / 8 % 2 * 8]);
 #pragma unroll
           for (int m = 0; m < T::kM; ++m) {
             mma(scores[m][2 * n], queries[m][s], b[0], b[1]);
@@ -252,8 +206,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs a, Rows q,
 #pragma unroll
         for (int d = 0; d < kDim / 16; ++d) {
           uint32_t b[4];
-          load_transposed(
-              b, &tile.v[stage][n * 16 + lane / 8 % 2 * 8 + lane % 8][d * 16 + lane / 16 * 8]);
+          load_transposed(b, &kv.v[n * 16 + lane / 8 % 2 * 8 + lane % 8][d * 16 + lane / 16 * 8]);
 #pragma unroll
           for (int m = 0; m < T::kM; ++m) {
             mma(softmax[m].out[2 * d], weights[m], b[0], b[1]);
@@ -268,12 +221,15 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs a, Rows q,
   for (int m = 0; m < T::kM; ++m) write<kDim>(a, job, y, head, warp_row + 16 * m, softmax[m]);
 }
 
-template <int kDim>
+template <int kDim, class Element>
 void launch(const AttentionArgs& a, const Rows& q, const Rows& y, Stream stream) {
-  using T = Tile<kDim>;
+  using T = TileSize<kDim>;
+  constexpr size_t kShared = sizeof(KvTile<kDim, Element>);
+  constexpr auto kPlain = tile_kernel<kDim, Element, false>;
+  constexpr auto kCapped = tile_kernel<kDim, Element, true>;
   static const bool raised = [] {
-    for (const auto kernel : {tile_kernel<kDim, false>, tile_kernel<kDim, true>}) {
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(T));
+    for (const auto kernel : {kPlain, kCapped}) {
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared);
     }
     return true;
   }();
@@ -281,21 +237,26 @@ void launch(const AttentionArgs& a, const Rows& q, const Rows& y, Stream stream)
   const dim3 grid(static_cast<unsigned>(a.heads),
                   static_cast<unsigned>((a.max_queries + T::kQueries - 1) / T::kQueries),
                   static_cast<unsigned>(a.num_sequences));
-  launch_behind(a.soft_cap > 0 ? tile_kernel<kDim, true> : tile_kernel<kDim, false>, grid, kThreads,
-                sizeof(T), stream, a, q, y);
+  launch_behind(a.soft_cap > 0 ? kCapped : kPlain, grid, kTileThreads, kShared, stream, a, q, y);
+}
+
+template <class Element>
+void launch(const AttentionArgs& a, const Rows& q, const Rows& y, Stream stream) {
+  if (a.kv.k_dim <= 64) return launch<64, Element>(a, q, y, stream);
+  if (a.kv.k_dim <= 128) return launch<128, Element>(a, q, y, stream);
+  launch<256, Element>(a, q, y, stream);
 }
 
 }  // namespace
 
 bool supports_tiles(const AttentionArgs& a) {
-  return a.kv.is_half && a.kv.k_dim == a.kv.v_dim && a.kv.k_dim % 8 == 0 && a.kv.k_dim <= 256;
+  return a.kv.dtype != DType::kF32 && a.kv.k_dim == a.kv.v_dim && a.kv.k_dim % 8 == 0 &&
+         a.kv.k_dim <= 256;
 }
 
 void attention_by_tile(const AttentionArgs& a, const Rows& q, const Rows& y, Stream stream) {
   if (q.rows == 0) return;
-  if (a.kv.k_dim <= 64) return launch<64>(a, q, y, stream);
-  if (a.kv.k_dim <= 128) return launch<128>(a, q, y, stream);
-  launch<256>(a, q, y, stream);
+  a.kv.dtype == DType::kI8 ? launch<int8_t>(a, q, y, stream) : launch<__half>(a, q, y, stream);
 }
 
 }  // namespace tinyvllm::ops::cuda

@@ -1,37 +1,19 @@
 // One query token at a time: what decoding does, and what every batch does when results must not
 // depend on company. The cache is cut at fixed positions into splits, one block each, for all query
 // heads that share a KV head: keys are scored, V is added up, and a second kernel joins the splits
-// in ascending order.
+// in ascending order. A cache of bytes has a kernel of its own for its splits: by_bytes.cu.
 #include <algorithm>
 
-#include "ops/cuda/kv_address.cuh"
-#include "ops/cuda/launch.cuh"
+#include "ops/cuda/attention/by_token.cuh"
 
 namespace tinyvllm::ops::cuda {
 namespace {
 
-constexpr int kThreads = 2 * kSplitTokens;
-constexpr int kMostHeads = 8;    // query heads that one block serves
 constexpr int kMostGroups = 16;  // shares of the tokens whose values are added side by side
 // Scratch for the splits of so many tokens at a time; more tokens take several turns.
 constexpr int64_t kScratchBytes = int64_t{64} << 20;
 
-struct Partial {  // of one (token, head, split): followed by v_dim sums
-  float max;
-  float sum;
-};
-
-__device__ float* partial_at(const AttentionArgs& a, float* partial, int64_t token, int head,
-                             int split, int splits) {
-  const int64_t index = (token * a.heads + head) * splits + split;
-  return partial + index * (a.kv.v_dim + 2);
-}
-
 __host__ __device__ constexpr int padded_dim(int dim) { return (dim + 7) / 8 * 8; }
-
-__device__ int first_seen(const AttentionArgs& a, int position) {
-  return a.kv.window > 0 ? max(0, position + 1 - a.kv.window) : 0;
-}
 
 // 8 elements of a head that is `dim` wide, zeros past its end.
 template <class T>
@@ -51,21 +33,9 @@ __device__ void load8(const T* row, int at, int dim, float (&v)[8]) {
   }
 }
 
-// What one block is about: some query heads of one token that share a KV head, and one split.
-struct Job {
-  int64_t token;
-  int position;
-  int kv_head;
-  int first_head;
-  int heads;
-  int split;
-  int from;  // tokens of the split that are seen
-  int to;
-};
-
 // scores[h][i] = q_h · k_i. Two threads a key, each every other 8 columns.
 template <class T>
-__device__ void score(const AttentionArgs& a, const Job& job, const int32_t* blocks,
+__device__ void score(const AttentionArgs& a, const SplitJob& job, const int32_t* blocks,
                       const float* queries, int pitch, float* scores) {
   const int i = threadIdx.x / 2;
   float dot[kMostHeads] = {};
@@ -91,7 +61,7 @@ __device__ void score(const AttentionArgs& a, const Job& job, const int32_t* blo
   for (int h = 0; h < kMostHeads; ++h) {
     const float s = dot[h] + __shfl_xor_sync(~0u, dot[h], 1);
     if (threadIdx.x % 2 == 0 && h < job.heads) {
-      scores[h * kSplitTokens + i] = a.soft_cap > 0 ? a.soft_cap * tanhf(s / a.soft_cap) : s;
+      scores[h * kSplitTokens + i] = capped(a, s);
     }
   }
 }
@@ -99,10 +69,10 @@ __device__ void score(const AttentionArgs& a, const Job& job, const int32_t* blo
 // sums[h][d] = Σ scores[h][i] · v_i[d]. A thread has 8 columns and every n-th token; the shares are
 // added in ascending order.
 template <class T>
-__device__ void add_values(const AttentionArgs& a, const Job& job, const int32_t* blocks,
+__device__ void add_values(const AttentionArgs& a, const SplitJob& job, const int32_t* blocks,
                            const float* scores, int pitch, float* shares) {
   const int chunks = (a.kv.v_dim + 7) / 8;
-  const int groups = min(kMostGroups, kThreads / chunks);
+  const int groups = min(kMostGroups, kSplitThreads / chunks);
   const int group = threadIdx.x / chunks;
   const int d = threadIdx.x % chunks * 8;
   if (group < groups) {
@@ -127,7 +97,7 @@ __device__ void add_values(const AttentionArgs& a, const Job& job, const int32_t
     }
   }
   __syncthreads();
-  for (int at = threadIdx.x; at < job.heads * a.kv.v_dim; at += kThreads) {
+  for (int at = threadIdx.x; at < job.heads * a.kv.v_dim; at += kSplitThreads) {
     const int h = at / a.kv.v_dim;
     const int column = at % a.kv.v_dim;
     float sum = 0;
@@ -138,37 +108,19 @@ __device__ void add_values(const AttentionArgs& a, const Job& job, const int32_t
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kSplitThreads)
     split_kernel(AttentionArgs a, Rows q, Rows y, float* partial, int splits) {
   extern __shared__ float4 memory[];
-  __shared__ int32_t blocks[kSplitTokens];  // of the cache, that the split's tokens lie in
+  __shared__ int32_t blocks[kSplitTokens];
   __shared__ Partial totals[kMostHeads];
-  Job job;
-  job.split = blockIdx.x;
-  job.token = blockIdx.z;
-  job.position = a.positions[job.token];
-  const int begin = max(job.split * kSplitTokens, first_seen(a, job.position));
-  const int end = min((job.split + 1) * kSplitTokens, job.position + 1);
-  let_next_begin();
-  wait_for_previous();
-  if (begin >= end) return;
-  job.from = begin - job.split * kSplitTokens;
-  job.to = end - job.split * kSplitTokens;
-  const int group = a.heads / a.kv.kv_heads;
-  const int parts = (group + kMostHeads - 1) / kMostHeads;
-  job.kv_head = blockIdx.y / parts;
-  job.first_head = job.kv_head * group + blockIdx.y % parts * kMostHeads;
-  job.heads = min(kMostHeads, (job.kv_head + 1) * group - job.first_head);
-
+  SplitJob job = find_job(a);
+  if (job.from >= job.to) return;
+  find_heads(a, job);
   const int pitch = padded_dim(max(a.kv.k_dim, a.kv.v_dim));
   auto* scores = reinterpret_cast<float*>(memory);      // [heads, kSplitTokens]
   float* queries = scores + kMostHeads * kSplitTokens;  // [heads, pitch], later shares of V
-  const int32_t* table =
-      a.block_table + static_cast<int64_t>(a.token_sequence[job.token]) * a.max_blocks;
-  for (int i = job.from + threadIdx.x; i < job.to; i += kThreads) {
-    blocks[i] = table[(job.split * kSplitTokens + i) / a.kv.block_size];
-  }
-  for (int at = threadIdx.x; at < job.heads * pitch; at += kThreads) {
+  find_blocks(a, job, blocks);
+  for (int at = threadIdx.x; at < job.heads * pitch; at += kSplitThreads) {
     const int h = at / pitch;
     const int d = at % pitch;
     const int64_t column = static_cast<int64_t>(job.first_head + h) * a.kv.k_dim + d;
@@ -177,44 +129,12 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   score<T>(a, job, blocks, queries, pitch, scores);
   __syncthreads();
-
-  // Splits but the first of a sequence's window begin at a border, so that sums always run over the
-  // same tokens in the same order.
-  const int lane = threadIdx.x % kWarp;
-  for (int h = threadIdx.x / kWarp; h < job.heads; h += kThreads / kWarp) {
-    float* row = scores + h * kSplitTokens;
-    float most = -INFINITY;
-    for (int i = lane; i < job.to; i += kWarp) most = fmaxf(most, i < job.from ? most : row[i]);
-    most = warp_max(most);
-    float sum = 0;
-    for (int i = lane; i < job.to; i += kWarp) {
-      if (i < job.from) continue;
-      row[i] = __expf(row[i] - most);
-      sum += row[i];
-    }
-    sum = warp_sum(sum);
-    if (lane == 0) totals[h] = {most, sum};
-  }
+  weigh(job, scores, kSplitTokens, totals,
+        [&](int h, int i, float weight) { scores[h * kSplitTokens + i] = weight; });
   __syncthreads();
   add_values<T>(a, job, blocks, scores, pitch, queries);
-
-  const bool only = first_seen(a, job.position) / kSplitTokens == job.position / kSplitTokens;
-  for (int at = threadIdx.x; at < job.heads * a.kv.v_dim; at += kThreads) {
-    const int h = at / a.kv.v_dim;
-    const int d = at % a.kv.v_dim;
-    const int head = job.first_head + h;
-    const float sum = queries[h * pitch + d];
-    if (only) {
-      store(y, job.token, static_cast<int64_t>(head) * a.kv.v_dim + d, sum / totals[h].sum);
-      continue;
-    }
-    float* out = partial_at(a, partial, job.token, head, job.split, splits);
-    out[2 + d] = sum;
-    if (d == 0) {
-      out[0] = totals[h].max;
-      out[1] = totals[h].sum;
-    }
-  }
+  hand_over(a, job, y, partial, splits, totals,
+            [&](int h, int d) { return queries[h * pitch + d]; });
 }
 
 __global__ void join_kernel(AttentionArgs a, Rows y, float* partial, int splits) {
@@ -265,10 +185,8 @@ void attention_by_token(const AttentionArgs& a, const Rows& q, const Rows& y, vo
                         Stream stream) {
   if (q.rows == 0) return;
   const int splits = splits_of(a);
-  const int group = a.heads / a.kv.kv_heads;
-  const int parts = (group + kMostHeads - 1) / kMostHeads;
   const int pitch = padded_dim(std::max(a.kv.k_dim, a.kv.v_dim));
-  const int groups = std::min(kMostGroups, kThreads / ((a.kv.v_dim + 7) / 8));
+  const int groups = std::min(kMostGroups, kSplitThreads / ((a.kv.v_dim + 7) / 8));
   const size_t shared =
       sizeof(float) * kMostHeads * static_cast<size_t>(kSplitTokens + groups * pitch);
   auto* sums = static_cast<float*>(partial);
@@ -285,12 +203,22 @@ void attention_by_token(const AttentionArgs& a, const Rows& q, const Rows& y, vo
     };
     const Rows qs = from(q);
     const Rows ys = from(y);
-    const dim3 grid(static_cast<unsigned>(splits), static_cast<unsigned>(a.kv.kv_heads * parts),
+    const dim3 grid(static_cast<unsigned>(splits),
+                    static_cast<unsigned>(a.kv.kv_heads * parts_of(a)),
                     static_cast<unsigned>(qs.rows));
     const auto run = [&](auto kernel) {
-      launch_behind(kernel, grid, kThreads, shared, stream, part, qs, ys, sums, splits);
+      launch_behind(kernel, grid, kSplitThreads, shared, stream, part, qs, ys, sums, splits);
     };
-    a.kv.is_half ? run(split_kernel<__half>) : run(split_kernel<float>);
+    switch (a.kv.dtype) {
+      case DType::kI8:
+        attend_bytes(part, grid, qs, ys, sums, splits, stream);
+        break;
+      case DType::kF16:
+        run(split_kernel<__half>);
+        break;
+      default:
+        run(split_kernel<float>);
+    }
     if (splits <= 1) continue;
     const dim3 rows(static_cast<unsigned>(qs.rows), static_cast<unsigned>(a.heads));
     launch_behind(join_kernel, rows, a.kv.v_dim <= 64 ? 64 : 128, 0, stream, part, ys, sums,

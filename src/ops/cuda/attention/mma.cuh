@@ -30,11 +30,18 @@ __device__ inline void load_transposed(uint32_t (&r)[4], const __half* row) {
                : "r"(at));
 }
 
-// 16 bytes to shared memory behind our back; zeros where there is nothing to read.
-__device__ inline void copy_async(void* to, const void* from, bool there) {
+// 16, 8 or 4 bytes to shared memory behind our back; zeros where there is nothing to read.
+template <int kBytes>
+__device__ void copy_async(void* to, const void* from, bool there) {
   const auto at = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-  const int bytes = there ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(at), "l"(from), "r"(bytes));
+  const int bytes = there ? kBytes : 0;
+  if constexpr (kBytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(at), "l"(from),
+                 "r"(bytes));
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;\n" ::"r"(at), "l"(from),
+                 "n"(kBytes), "r"(bytes));
+  }
 }
 __device__ inline void copies_commit() { asm volatile("cp.async.commit_group;\n"); }
 template <int kLeft>
@@ -42,9 +49,18 @@ __device__ void copies_wait() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(kLeft));
 }
 
+__device__ inline uint32_t as_register(__half2 h) { return *reinterpret_cast<const uint32_t*>(&h); }
 __device__ inline uint32_t pack_halves(float a, float b) {
-  const __half2 h = __floats2half2_rn(a, b);
-  return *reinterpret_cast<const uint32_t*>(&h);
+  return as_register(__floats2half2_rn(a, b));
+}
+
+// Two of four signed bytes, the first two or the last two, as halves that are kByteOffset too
+// large: 1024 + n has n in its last bits.
+constexpr float kByteOffset = 1024 + 128;
+template <int kFirst>
+__device__ __half2 offset_halves(uint32_t bytes) {
+  const uint32_t both = __byte_perm(bytes ^ 0x80808080, 0x64646464, kFirst == 0 ? 0x4140 : 0x4342);
+  return *reinterpret_cast<const __half2*>(&both);
 }
 
 }  // namespace tinyvllm::ops::cuda

@@ -21,7 +21,7 @@ __device__ void fetch(const __half* from, int64_t stride, int64_t rows, int64_t 
     const int r = i / (kDepth / 8);
     const int c = i % (kDepth / 8) * 8;
     const bool there = row + r < rows && column + c < stride;
-    copy_async(&to[r][c], from + (there ? (row + r) * stride + column + c : 0), there);
+    copy_async<16>(&to[r][c], from + (there ? (row + r) * stride + column + c : 0), there);
   }
 }
 
