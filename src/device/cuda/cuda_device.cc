@@ -64,13 +64,13 @@ Status CudaDevice::open() {
 CudaDevice::CudaDevice(const CudaOptions& options) : options_(options) {}
 
 CudaDevice::~CudaDevice() {
-  stop_expecting();
   if (stream_ != nullptr) cudaStreamSynchronize(stream());
   for (Staged& staged : staged_) {
     for (Pinned& pinned : staged.pinned) release(pinned);
     if (staged.device != nullptr) cudaFree(staged.device);
   }
   if (uploader_ != nullptr) release_scratch();
+  settle();
   uploader_.reset();
   if (first_not_finite_ != nullptr) cudaFree(first_not_finite_);
   for (void* event : marks_) cudaEventDestroy(static_cast<cudaEvent_t>(event));
@@ -92,8 +92,9 @@ DeviceSpec CudaDevice::spec() const {
 // Nobody hears of a failure: the memory is asked for again when it is needed.
 void CudaDevice::expect_weights(size_t bytes) {
   if (options_.separate_buffers || bytes == 0) return;
-  stop_expecting();
-  expecting_ = std::thread([this, bytes] {
+  settle();
+  drop_unused_regions();
+  beside_ = std::thread([this, bytes] {
     {
       const std::scoped_lock lock(regions_mutex_);
       if (!add_region(bytes)) return;
@@ -104,8 +105,8 @@ void CudaDevice::expect_weights(size_t bytes) {
   });
 }
 
-void CudaDevice::stop_expecting() {
-  if (expecting_.joinable()) expecting_.join();
+void CudaDevice::settle() const {
+  if (beside_.joinable()) beside_.join();
 }
 
 Result<Buffer> CudaDevice::allocate(size_t bytes, const std::string& what) {
@@ -194,7 +195,7 @@ Status CudaDevice::upload_weights(void* to, const void* from, size_t bytes, Uplo
 }
 
 Result<void*> CudaDevice::scratch(size_t bytes) {
-  stop_expecting();
+  settle();
   const size_t size = aligned(bytes);
   if (scratch_[filled_].bytes - scratch_[filled_].used < size) {
     TRY(judged(fill_next_scratch()));
@@ -232,9 +233,10 @@ Status CudaDevice::grow(Scratch& scratch, size_t bytes) {
 }
 
 void CudaDevice::release_scratch() {
-  stop_expecting();
+  settle();
   drop_unused_regions();
-  uploader_->rest([used = std::exchange(scratch_, {})] {
+  uploader_->rest();
+  beside_ = std::thread([used = std::exchange(scratch_, {})] {
     for (const Scratch& scratch : used) {
       if (scratch.data != nullptr) cudaFree(scratch.data);
       if (scratch.free != nullptr) cudaEventDestroy(scratch.free);
@@ -273,6 +275,7 @@ size_t CudaDevice::available_memory() const {
 // All but what activations and the libraries take, which come after it.
 size_t CudaDevice::cache_budget() const {
   constexpr size_t kForOthers = size_t{3} << 30;
+  settle();
   const size_t available = available_memory();
   return available > 2 * kForOthers ? available - kForOthers : available / 2;
 }

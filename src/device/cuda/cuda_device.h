@@ -147,9 +147,10 @@ class CudaDevice final : public Device {
   };
   Status grow(Scratch& scratch, size_t bytes);
   Status fill_next_scratch();
-  void stop_expecting();
+  void settle() const;  // memory is taken and given back
   std::array<Scratch, 3> scratch_;
   size_t filled_ = 0;
+  mutable std::thread beside_;  // takes or gives back what takes long
 };
 
 }  // namespace tinyvllm

@@ -35,7 +35,7 @@ Status check(cudaError_t status, const char* what) {
 Uploader::Uploader(CUstream_st* ops) : ops_(ops) { start(); }
 
 Uploader::~Uploader() {
-  rest([] {});
+  rest();
   pinning_.join();
 }
 
@@ -98,14 +98,11 @@ void Uploader::unpin() {
 }
 
 // Beside whatever comes next: it takes as long as sending 30 MB.
-void Uploader::rest(std::function<void()> first) {
-  if (resting_) return first();
+void Uploader::rest() {
+  if (resting_) return;
   (void)drain();  // a failure was heard of by whoever waited for the weights
   if (pinning_.joinable()) pinning_.join();
-  pinning_ = std::thread([this, first = std::move(first)] {
-    first();
-    unpin();
-  });
+  pinning_ = std::thread([this] { unpin(); });
   resting_ = true;
 }
 

@@ -40,9 +40,8 @@ class Uploader {
   // All that was posted, but for the newest few, is enqueued; `ops` waits for it, and `then`, which
   // is called now, enqueues there what is to be done with it.
   Status drain(size_t newest = 0);
-  // Gives the pinned memory and the threads back, until something is posted again, and before that
-  // does what else can be done beside whatever comes next.
-  void rest(std::function<void()> first);
+  // Gives the pinned memory and the threads back, until something is posted again.
+  void rest();
 
  private:
   struct Posted {
