@@ -90,15 +90,16 @@ DeviceSpec CudaDevice::spec() const {
 }
 
 // Nobody hears of a failure: the memory is asked for again when it is needed.
-void CudaDevice::expect_weights(size_t bytes) {
+void CudaDevice::expect_weights(size_t bytes, bool packs) {
   if (options_.separate_buffers || bytes == 0) return;
   settle();
   drop_unused_regions();
-  beside_ = std::thread([this, bytes] {
+  beside_ = std::thread([this, bytes, packs] {
     {
       const std::scoped_lock lock(regions_mutex_);
       if (!add_region(bytes)) return;
     }
+    if (!packs) return;
     for (Scratch& scratch : scratch_) {
       if (scratch.data == nullptr && !grow(scratch, kScratchBytes).ok()) return;
     }

@@ -67,8 +67,9 @@ class CudaDevice final : public Device {
   // An error that the card does not recover from (an address that is not there, say) is its end.
   Status judged(Status status);
 
-  // So many bytes of weights come next: takes the memory beside whatever the caller does.
-  void expect_weights(size_t bytes);
+  // So many bytes of weights come next: takes the memory beside whatever the caller does, and
+  // scratch, if some are to be packed.
+  void expect_weights(size_t bytes, bool packs);
   // Weights go up while the caller goes on; `then` enqueues, some time before `stream` is answered,
   // what follows the copy. `from` stays as it is until the memory they go to is freed, or `stream`
   // was asked for.
@@ -129,7 +130,6 @@ class CudaDevice final : public Device {
   std::unique_ptr<Uploader> uploader_;
   std::mutex regions_mutex_;
   std::vector<Region> regions_;            // the last one is being cut
-  std::thread expecting_;                  // takes the first, and scratch
   std::atomic<bool> is_clearing_ = false;  // memory that no upload waited for yet
   std::vector<UploadedRows> unseen_;
   uint64_t* first_not_finite_ = nullptr;

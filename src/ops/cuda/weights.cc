@@ -58,10 +58,15 @@ Result<Matrix> allocate_matrix(Device& device, const Packed& form) {
   return matrix;
 }
 
+// Whether a matrix has the file's rows as they are.
+bool is_file_form(DType dtype, const Packed& packed) {
+  return dtype == DType::kF16 && packed.stride == packed.in;
+}
+
 // The file's rows into rows of a matrix.
 Status upload_rows(Device& device, const TensorView& view, const Packed& packed) {
   auto& card = static_cast<CudaDevice&>(device);
-  const bool as_is = view.dtype == DType::kF16 && packed.stride == packed.in;
+  const bool as_is = is_file_form(view.dtype, packed);
   void* raw = const_cast<void*>(packed.low);
   if (!as_is) {
     TRY_ASSIGN(raw, card.scratch(view.bytes()));
@@ -144,15 +149,18 @@ void load_weight_kernels() {
 
 void expect_weights(Device& device, std::span<const TensorView> weights) {
   size_t bytes = 0;
+  bool packs = false;
   for (const TensorView& view : weights) {
     const Shape& shape = view.shape;
     if (shape.rank > 1 && can_pack(view.dtype)) {
-      bytes += planes_of(packed_form(view.dtype, shape.rows(), shape.row_elements())).bytes();
+      const Packed form = packed_form(view.dtype, shape.rows(), shape.row_elements());
+      bytes += planes_of(form).bytes();
+      packs = packs || !is_file_form(view.dtype, form);
     } else {  // a norm or a bias, as floats
       bytes += static_cast<size_t>(aligned(shape.elements() * int64_t{sizeof(float)}));
     }
   }
-  static_cast<CudaDevice&>(device).expect_weights(bytes);
+  static_cast<CudaDevice&>(device).expect_weights(bytes, packs);
 }
 
 Result<Linear> make_linear(Device& device, const LinearParts& parts) {
