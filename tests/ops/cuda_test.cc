@@ -160,5 +160,39 @@ TEST_F(CudaTest, FindsTheRowsThatAreNoNumbers) {
   }
 }
 
+// Tensors that travel together and are looked at together, as a model's are: the bad one is known
+// wherever it stands, and of two the one that the host has first.
+TEST_F(CudaTest, FindsTheBadTensorAmongMany) {
+  const auto device = CudaDevice::create({}).value();
+  constexpr size_t kTensors = 45;
+  std::vector<Weights> all;
+  for (size_t i = 0; i < kTensors; ++i) {
+    const DType dtype = kWeightTypes[i % kWeightTypes.size()];
+    all.push_back(random_weights(dtype, 1 + static_cast<int64_t>(i * 37 % 128), 512, 1));
+  }
+  const auto last_row = [&](size_t i) {
+    return all[i].bytes.data() + all[i].bytes.size() - row_bytes(all[i].dtype, 512);
+  };
+  const auto found = [&] {
+    std::vector<Linear> linears;
+    for (const Weights& w : all) {
+      const TensorView view = w.view();
+      linears.push_back(make_linear(*device, pool_, {{&view, 1}, {}}).value());
+    }
+    return first_not_finite(*device).value();
+  };
+  ASSERT_EQ(found(), nullptr);
+  for (size_t i = 0; i < kTensors; ++i) {
+    const std::vector<uint8_t> good = all[i].bytes;
+    std::memset(last_row(i), 0xFF, row_bytes(all[i].dtype, 512));
+    ASSERT_EQ(found(), last_row(i)) << i;
+    std::memcpy(all[i].bytes.data(), good.data(), good.size());
+  }
+  for (const size_t i : {size_t{3}, size_t{40}}) {
+    std::memset(last_row(i), 0xFF, row_bytes(all[i].dtype, 512));
+  }
+  EXPECT_EQ(found(), std::min<const void*>(last_row(3), last_row(40)));
+}
+
 }  // namespace
 }  // namespace tinyvllm::ops

@@ -2,29 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <cuda_runtime_api.h>
 #include <utility>
 
-#include "base/log.h"
+#include "device/cuda/check.h"
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/graph_recorder.h"
 
 namespace tinyvllm {
 namespace {
 
-constexpr size_t kRegionBytes = size_t{256} << 20;
-constexpr size_t kScratchBytes = size_t{128} << 20;
-constexpr size_t kAlignment = 256;
 constexpr int64_t kMarks = 8192;  // a step with every op watched has some hundred
-
-Status check(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return Status();
-  return error("CUDA, ", what, ": ", cudaGetErrorString(status));
-}
-
-size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-std::string human(size_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
 }  // namespace
 
@@ -52,7 +39,10 @@ Status CudaDevice::open() {
   }
   TRY(check(cudaSetDevice(0), "choosing the card"));
   TRY(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
+  memory_ = std::make_unique<CardMemory>(
+      stream_, CardMemory::Limits{options_.memory_utilization, !options_.separate_buffers});
   uploader_ = std::make_unique<Uploader>(stream_);
+  scratch_ = std::make_unique<UploadScratch>(stream_, *memory_, *uploader_);
   void* first = nullptr;
   TRY(check(cudaMalloc(&first, sizeof(uint64_t)), "8 bytes"));
   first_not_finite_ = static_cast<uint64_t*>(first);
@@ -67,9 +57,9 @@ CudaDevice::~CudaDevice() {
   if (stream_ != nullptr) cudaStreamSynchronize(stream());
   for (Staged& staged : staged_) {
     for (Pinned& pinned : staged.pinned) release(pinned);
-    if (staged.device != nullptr) cudaFree(staged.device);
+    if (staged.device != nullptr) memory_->free(staged.device);
   }
-  if (uploader_ != nullptr) release_scratch();
+  if (scratch_ != nullptr) release_scratch();
   settle();
   uploader_.reset();
   if (first_not_finite_ != nullptr) cudaFree(first_not_finite_);
@@ -89,20 +79,12 @@ DeviceSpec CudaDevice::spec() const {
   return {static_cast<size_t>(attribute(cudaDevAttrL2CacheSize)), 2 * clock_hz * bus_bytes};
 }
 
-// Nobody hears of a failure: the memory is asked for again when it is needed.
 void CudaDevice::expect_weights(size_t bytes, bool packs) {
-  if (options_.separate_buffers || bytes == 0) return;
   settle();
-  drop_unused_regions();
+  memory_->drop_expected();
   beside_ = std::thread([this, bytes, packs] {
-    {
-      const std::scoped_lock lock(regions_mutex_);
-      if (!add_region(bytes)) return;
-    }
-    if (!packs) return;
-    for (Scratch& scratch : scratch_) {
-      if (scratch.data == nullptr && !grow(scratch, kScratchBytes).ok()) return;
-    }
+    const bool is_there = memory_->expect(bytes);
+    if (is_there && packs) (void)scratch_->prepare();  // a failure is met again when it is needed
   });
 }
 
@@ -112,72 +94,13 @@ void CudaDevice::settle() const {
 
 Result<Buffer> CudaDevice::allocate(size_t bytes, const std::string& what) {
   if (bytes == 0) return Buffer();
-  if (void* piece = options_.separate_buffers ? nullptr : cut(bytes)) {
-    return Buffer(this, piece, bytes);
-  }
-  TRY_ASSIGN(void* const data, take(bytes, what));
-  TRY(check(cudaMemsetAsync(data, 0, bytes, stream_), "clearing memory"));
-  is_clearing_ = true;
+  TRY_ASSIGN(void* const data, judged(memory_->allocate(bytes, what)));
   return Buffer(this, data, bytes);
-}
-
-Result<void*> CudaDevice::take(size_t bytes, const std::string& what) {
-  void* data = nullptr;
-  const cudaError_t status = cudaMalloc(&data, bytes);
-  if (status == cudaSuccess) return data;
-  cudaGetLastError();  // so that it is not taken for the next call's
-  if (status != cudaErrorMemoryAllocation) TRY(judged(check(status, "memory")));
-  return error("out of device memory: ", human(bytes), " for ", what, ", ",
-               human(available_memory()), " free");
-}
-
-bool CudaDevice::add_region(size_t bytes) {
-  void* data = nullptr;
-  if (cudaMalloc(&data, bytes) != cudaSuccess) {
-    cudaGetLastError();
-    return false;
-  }
-  cudaMemsetAsync(data, 0, bytes, stream_);
-  is_clearing_ = true;
-  regions_.push_back({static_cast<char*>(data), bytes, 0, 0});
-  return true;
-}
-
-// What was expected and did not come.
-void CudaDevice::drop_unused_regions() {
-  const std::scoped_lock lock(regions_mutex_);
-  std::erase_if(regions_, [](const Region& region) {
-    return region.pieces == 0 && cudaFree(region.begin) == cudaSuccess;
-  });
-}
-
-// A piece of a region, zeros; null: too large for one, or there is no memory for another.
-void* CudaDevice::cut(size_t bytes) {
-  const size_t size = aligned(bytes);
-  const std::scoped_lock lock(regions_mutex_);
-  if (regions_.empty() || regions_.back().bytes - regions_.back().used < size) {
-    if (size > kRegionBytes / 2 || !add_region(kRegionBytes)) return nullptr;
-  }
-  Region& region = regions_.back();
-  void* piece = region.begin + region.used;
-  region.used += size;
-  region.pieces += 1;
-  return piece;
 }
 
 void CudaDevice::free(void* data, size_t /*bytes*/) {
   stream();  // nothing is on its way there
-  const std::scoped_lock lock(regions_mutex_);
-  const auto region = std::find_if(regions_.begin(), regions_.end(), [&](const Region& r) {
-    return data >= r.begin && data < r.begin + r.bytes;
-  });
-  if (region != regions_.end()) {
-    if (--region->pieces > 0) return;
-    data = region->begin;
-    regions_.erase(region);
-  }
-  cudaStreamSynchronize(stream_);
-  cudaFree(data);
+  memory_->free(data);
 }
 
 CUstream_st* CudaDevice::stream() {
@@ -189,60 +112,23 @@ CUstream_st* CudaDevice::stream() {
 }
 
 Status CudaDevice::upload_weights(void* to, const void* from, size_t bytes, Uploader::Then then) {
-  if (is_clearing_.exchange(false)) TRY(judged(uploader_->go_behind_ops()));
+  settle();
+  if (memory_->take_clearing()) TRY(judged(uploader_->go_behind_ops()));
   is_uploading_ = true;
-  scratch_[filled_].uploads += 1;
-  return judged(uploader_->post(to, from, bytes, std::move(then)));
+  scratch_->count_upload();
+  return judged(uploader_->post(to, memory_->region_of(to), from, bytes, std::move(then)));
 }
 
 Result<void*> CudaDevice::scratch(size_t bytes) {
   settle();
-  const size_t size = aligned(bytes);
-  if (scratch_[filled_].bytes - scratch_[filled_].used < size) {
-    TRY(judged(fill_next_scratch()));
-    if (scratch_[filled_].bytes < size) {
-      TRY(grow(scratch_[filled_], std::max(size, kScratchBytes)));
-    }
-  }
-  Scratch& scratch = scratch_[filled_];
-  void* const place = scratch.data + scratch.used;
-  scratch.used += size;
-  return place;
-}
-
-Status CudaDevice::fill_next_scratch() {
-  TRY(uploader_->drain(scratch_[filled_].uploads));
-  Scratch& arrived = scratch_[(filled_ + 2) % 3];
-  if (arrived.free == nullptr) {
-    TRY(check(cudaEventCreateWithFlags(&arrived.free, cudaEventDisableTiming), "an event"));
-  }
-  TRY(check(cudaEventRecord(arrived.free, stream_), "an upload"));
-  filled_ = (filled_ + 1) % 3;
-  Scratch& next = scratch_[filled_];
-  next.used = next.uploads = 0;
-  return next.free == nullptr ? Status() : uploader_->go_behind(next.free);
-}
-
-Status CudaDevice::grow(Scratch& scratch, size_t bytes) {
-  if (scratch.data != nullptr) free(scratch.data, scratch.bytes);
-  scratch.data = nullptr;
-  scratch.bytes = 0;
-  TRY_ASSIGN(void* const data, take(bytes, "weights on their way"));
-  scratch.data = static_cast<char*>(data);
-  scratch.bytes = bytes;
-  return Status();
+  return judged(scratch_->take(bytes));
 }
 
 void CudaDevice::release_scratch() {
   settle();
-  drop_unused_regions();
+  memory_->drop_expected();
   uploader_->rest();
-  beside_ = std::thread([used = std::exchange(scratch_, {})] {
-    for (const Scratch& scratch : used) {
-      if (scratch.data != nullptr) cudaFree(scratch.data);
-      if (scratch.free != nullptr) cudaEventDestroy(scratch.free);
-    }
-  });
+  beside_ = std::thread([this] { scratch_->release(); });
 }
 
 void CudaDevice::fail(const std::string& why) {
@@ -264,14 +150,7 @@ Status CudaDevice::health() const {
   return error(hardware_, " failed: ", fault_);
 }
 
-size_t CudaDevice::available_memory() const {
-  size_t free_bytes = 0;
-  size_t total = 0;
-  if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) return 0;
-  const auto usable = static_cast<size_t>(static_cast<double>(total) * options_.memory_utilization);
-  const size_t used = total - free_bytes;
-  return usable > used ? usable - used : 0;
-}
+size_t CudaDevice::available_memory() const { return memory_->available(); }
 
 // All but what activations and the libraries take, which come after it.
 size_t CudaDevice::cache_budget() const {
@@ -315,10 +194,10 @@ Status CudaDevice::download(void* to, const void* from, size_t bytes) {
 
 Status CudaDevice::make_room(Staged& staged, size_t bytes) {
   TRY(check(cudaStreamSynchronize(stream_), "waiting for the card"));
-  if (staged.device != nullptr) cudaFree(staged.device);
+  if (staged.device != nullptr) memory_->free_idle(staged.device);
   staged.device = nullptr;
   staged.bytes = 0;
-  TRY_ASSIGN(staged.device, take(bytes, "a step's input"));
+  TRY_ASSIGN(staged.device, memory_->allocate_as_it_is(bytes, "a step's input"));
   staged.bytes = bytes;
   stage_moves_ += 1;
   return Status();

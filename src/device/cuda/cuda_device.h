@@ -1,23 +1,22 @@
 // An NVIDIA card as a device: memory, one stream on which everything is enqueued, and pinned memory
 // that the host's side of a step goes up through. Without CUDA in the build, no_cuda/ stands in.
 //
-// One stream, for weights too: once a process has used a second, be it for its load alone, each
-// kernel of a graph begins 0.3 µs later, and 16 or 128 streams of tokens are 4% slower.
+// One stream for all kernels, those that pack weights too: once a process has run any on a second,
+// be it while loading alone, each kernel of a graph begins 0.3 µs later, and 16 or 128 streams of
+// tokens are 4% slower.
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "device/cuda/card_memory.h"
+#include "device/cuda/upload_scratch.h"
 #include "device/cuda/uploaded_rows.h"
 #include "device/cuda/uploader.h"
 #include "device/device.h"
 
-struct CUevent_st;
 struct CUstream_st;
 
 namespace tinyvllm {
@@ -66,6 +65,11 @@ class CudaDevice final : public Device {
   void fail(const std::string& why);
   // An error that the card does not recover from (an address that is not there, say) is its end.
   Status judged(Status status);
+  template <class T>
+  Result<T> judged(Result<T> result) {
+    if (!result.ok()) (void)judged(error(result.message()));
+    return result;
+  }
 
   // So many bytes of weights come next: takes the memory beside whatever the caller does, and
   // scratch, if some are to be packed.
@@ -103,20 +107,7 @@ class CudaDevice final : public Device {
   static void release(Pinned& pinned);
   Status make_room(Staged& staged, size_t bytes);
   Status send(Staged& staged, const void* host, size_t bytes);
-
-  // Weights are many and most are small, and a cudaMalloc takes as long as sending 10 MB: they are
-  // cut off large regions, the first as large as what is expected. A region goes when its last
-  // piece does.
-  struct Region {
-    char* begin;
-    size_t bytes;
-    size_t used;
-    size_t pieces;
-  };
-  bool add_region(size_t bytes);
-  void drop_unused_regions();
-  void* cut(size_t bytes);
-  Result<void*> take(size_t bytes, const std::string& what);
+  void settle() const;  // memory is taken and given back
 
   const CudaOptions options_;
   std::string name_;
@@ -127,29 +118,14 @@ class CudaDevice final : public Device {
   int stage_moves_ = 0;
   std::vector<void*> marks_;  // events, used in turn
   int64_t next_mark_ = 0;
+  std::unique_ptr<CardMemory> memory_;
   std::unique_ptr<Uploader> uploader_;
-  std::mutex regions_mutex_;
-  std::vector<Region> regions_;            // the last one is being cut
-  std::atomic<bool> is_clearing_ = false;  // memory that no upload waited for yet
+  std::unique_ptr<UploadScratch> scratch_;
   std::vector<UploadedRows> unseen_;
   uint64_t* first_not_finite_ = nullptr;
   mutable std::mutex fault_mutex_;
-  std::string fault_;          // under it
-  bool is_uploading_ = false;  // weights that `stream_` does not know of yet
-  // Three, filled in turn: while one is, what lies in the one before arrives and what lies in the
-  // third is packed, so that the bus waits for neither.
-  struct Scratch {
-    char* data = nullptr;
-    size_t bytes = 0;
-    size_t used = 0;
-    size_t uploads = 0;          // that were posted while it was filled
-    CUevent_st* free = nullptr;  // its weights are packed
-  };
-  Status grow(Scratch& scratch, size_t bytes);
-  Status fill_next_scratch();
-  void settle() const;  // memory is taken and given back
-  std::array<Scratch, 3> scratch_;
-  size_t filled_ = 0;
+  std::string fault_;           // under it
+  bool is_uploading_ = false;   // weights that `stream_` does not know of yet
   mutable std::thread beside_;  // takes or gives back what takes long
 };
 

@@ -3,47 +3,42 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <cuda_runtime_api.h>
 #include <sys/mman.h>
 
 #include "base/thread_pool.h"
+#include "device/cuda/check.h"
 
 namespace tinyvllm {
 namespace {
 
 // A core copies some 8 GB/s into pinned memory, 5 when others use the memory too, and the bus takes
-// 55. A copy takes the card 2 µs besides its bytes: in pieces of 1 MiB the bus moves 49 GB/s, of 2
-// MiB 52, of these 54. The first 250 MB go at half a core's speed, until the processor's cache has
-// all pieces; those of 1 MiB it has from the start, and the bus loses as much.
+// 55. A copy takes the card about 5 µs besides its bytes, so batches are large; the processor's
+// cache should still have one when it is filled again, so they are few. A model of 1 GB in GB/s:
+// eight batches of 3 or 4 MiB 49, six of 4 or twelve of 2 MiB 46 to 47, eight of 8 MiB 47, four of
+// 16 MiB 39.
 constexpr int kMostThreads = 12;
-constexpr size_t kPieceBytes = size_t{4} << 20;
-constexpr size_t kFirstBytes = size_t{512} << 10;
-constexpr size_t kMostWaiting = 64;  // parts: whoever posts is not far ahead of what is there
-constexpr size_t kAtOnce = 16;       // uploads
-constexpr size_t kPieces = 2;        // of a thread: one is filled while the other travels
+constexpr size_t kBatches = 8;
+constexpr size_t kBatchBytes = size_t{4} << 20;
+constexpr size_t kFirstBytes = size_t{1} << 20;
+constexpr size_t kSlices = 8;   // of a batch
+constexpr size_t kAtOnce = 16;  // uploads that are followed together
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPage = size_t{4} << 10;
-constexpr size_t kAlignment = 256;
-
-Status check(cudaError_t status, const char* what) {
-  if (status == cudaSuccess) return Status();
-  return error("CUDA, ", what, ": ", cudaGetErrorString(status));
-}
 
 }  // namespace
 
-Uploader::Uploader(CUstream_st* ops) : ops_(ops) { start(); }
+Uploader::Uploader(CUstream_st* ops) : ops_(ops), next_room_(kFirstBytes) { start(); }
 
 Uploader::~Uploader() {
   rest();
-  pinning_.join();
+  settle();
 }
 
 void Uploader::start() {
   pinning_ = std::thread([this] { pinned_ = pin(); });
 }
 
-// Large pages that the team touches first are registered in a seventh of the time that
+// Large pages that several threads touch first are registered in a seventh of the time that
 // cudaHostAlloc takes for as much.
 Status Uploader::pin() {
   TRY(check(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking), "a stream"));
@@ -51,25 +46,28 @@ Status Uploader::pin() {
   TRY(check(cudaEventCreateWithFlags(&turn, cudaEventDisableTiming), "an event"));
   turn_ = turn;
   const auto threads = static_cast<size_t>(std::min(kMostThreads, default_thread_count()));
-  const size_t bytes = threads * kPieces * kPieceBytes;
+  constexpr size_t bytes = kBatches * kBatchBytes;
   data_ = static_cast<char*>(std::aligned_alloc(kHugePage, bytes));
   if (data_ == nullptr) return error("out of memory: ", bytes >> 20, " MB to upload through");
   madvise(data_, bytes, MADV_HUGEPAGE);  // a wish
   std::vector<std::thread> touching;
-  for (size_t thread = 0; thread < threads; ++thread) {
-    touching.emplace_back([own = data_ + thread * kPieces * kPieceBytes] {
-      for (size_t at = 0; at < kPieces * kPieceBytes; at += kPage) own[at] = 0;
+  for (size_t i = 0; i < kBatches; ++i) {
+    touching.emplace_back([own = data_ + i * kBatchBytes] {
+      for (size_t at = 0; at < kBatchBytes; at += kPage) own[at] = 0;
     });
   }
   for (std::thread& thread : touching) thread.join();
   TRY(check(cudaHostRegister(data_, bytes, cudaHostRegisterDefault), "pinned memory"));
   is_registered_ = true;
-  for (size_t i = 0; i < threads * kPieces; ++i) {
+  batches_.resize(kBatches);
+  for (size_t i = 0; i < kBatches; ++i) {
     cudaEvent_t event = nullptr;
     TRY(check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
-    sent_.push_back(event);
+    batches_[i].data = data_ + i * kBatchBytes;
+    batches_[i].arrived = event;
+    reusable_.push_back(&batches_[i]);
   }
-  for (size_t i = 0; i < threads; ++i) team_.emplace_back([this, i] { work(i); });
+  for (size_t i = 0; i < threads; ++i) team_.emplace_back([this] { work(); });
   return Status();
 }
 
@@ -82,11 +80,13 @@ void Uploader::unpin() {
   for (std::thread& thread : team_) thread.join();
   team_.clear();
   stopping_ = false;
-  for (void* event : sent_) {
-    cudaEventSynchronize(static_cast<cudaEvent_t>(event));
-    cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  for (const Batch& batch : batches_) {
+    if (batch.arrived == nullptr) continue;
+    cudaEventSynchronize(static_cast<cudaEvent_t>(batch.arrived));
+    cudaEventDestroy(static_cast<cudaEvent_t>(batch.arrived));
   }
-  sent_.clear();
+  batches_.clear();
+  reusable_.clear();
   if (turn_ != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(turn_));
   turn_ = nullptr;
   if (copies_ != nullptr) cudaStreamDestroy(copies_);
@@ -97,13 +97,16 @@ void Uploader::unpin() {
   data_ = nullptr;
 }
 
-// Beside whatever comes next: it takes as long as sending 30 MB.
+// Beside whatever comes next.
 void Uploader::rest() {
   if (resting_) return;
   (void)drain();  // a failure was heard of by whoever waited for the weights
-  if (pinning_.joinable()) pinning_.join();
   pinning_ = std::thread([this] { unpin(); });
   resting_ = true;
+}
+
+void Uploader::settle() {
+  if (pinning_.joinable()) pinning_.join();
 }
 
 // What `after` is given from now on comes after what `before` has by now.
@@ -113,100 +116,163 @@ Status Uploader::order(CUstream_st* before, CUstream_st* after) {
   return check(cudaStreamWaitEvent(after, event, 0), "an upload");
 }
 
+// Where it failed, the next to ask has it tried again.
 Status Uploader::wait_until_pinned() {
+  settle();
   if (resting_) {
-    pinning_.join();
     resting_ = false;
     start();
+    settle();
   }
-  if (pinning_.joinable()) pinning_.join();
-  return pinned_;
+  Status pinned = pinned_;
+  if (!pinned.ok()) rest();
+  return pinned;
 }
 
 Status Uploader::go_behind_ops() {
   TRY(wait_until_pinned());
+  close();
   return order(ops_, copies_);
 }
 
 Status Uploader::go_behind(CUevent_st* event) {
   TRY(wait_until_pinned());
+  close();
   return check(cudaStreamWaitEvent(copies_, event, 0), "an upload");
 }
 
-Status Uploader::post(void* to, const void* from, size_t bytes, Then then) {
+Status Uploader::post(void* to, const void* region, const void* from, size_t bytes, Then then) {
   TRY(wait_until_pinned());
-  {
-    std::unique_lock lock(mutex_);
-    less_.wait(lock, [&] { return parts_.size() <= kMostWaiting; });
-    if (posted_.empty()) begun_ = 0;
-    Posted& whole = posted_.emplace_back(Posted{0, std::move(then)});
-    for (size_t begin = 0; begin < bytes;) {
-      const size_t count = part_bytes(bytes - begin);
-      parts_.push_back(
-          {static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin, count, &whole});
-      whole.parts += 1;
-      begun_ += 1;
-      begin += count;
+  auto* target = static_cast<char*>(to);
+  const auto* source = static_cast<const char*>(from);
+  while (bytes > 0) {
+    TRY(open(target, region));
+    Batch& batch = *open_;
+    const size_t count = std::min(bytes, batch.room - batch.bytes);
+    const size_t most = batch.room / kSlices;
+    {
+      const std::scoped_lock lock(mutex_);
+      for (size_t at = 0; at < count; at += most) {
+        slices_.push_back(
+            {batch.data + batch.bytes + at, source + at, std::min(most, count - at), &batch});
+        batch.unfilled += 1;
+      }
+      batch.bytes += count;
     }
+    more_.notify_all();
+    target += count;
+    source += count;
+    bytes -= count;
   }
-  more_.notify_all();
+  posted_.push_back({begun_, std::move(then)});
+  // So that what is done with the first ones is done while the others travel.
+  if (posted_.size() < kAtOnce) return Status();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!is_sent(posted_[kAtOnce - 1])) return Status();
+  }
+  return follow(kAtOnce);
+}
+
+// A batch that has room and goes on at `to`. The first ones of all are small, so that the card soon
+// has something to read.
+Status Uploader::open(char* to, const void* region) {
+  if (open_ != nullptr && open_->region == region && open_->to + open_->bytes == to &&
+      open_->bytes < open_->room) {
+    return Status();
+  }
+  close();
+  std::unique_lock lock(mutex_);
+  less_.wait(lock, [&] { return !reusable_.empty(); });
+  Batch& batch = *reusable_.front();
+  lock.unlock();
+  TRY(check(cudaEventSynchronize(static_cast<cudaEvent_t>(batch.arrived)), "an upload"));
+  lock.lock();
+  reusable_.pop_front();
+  batch.number = begun_++;
+  batch.to = to;
+  batch.region = region;
+  batch.bytes = 0;
+  batch.room = next_room_;
+  batch.is_closed = batch.is_sent = false;
+  next_room_ = std::min(2 * next_room_, kBatchBytes);
+  open_ = &batch;
   return Status();
 }
 
-// Of so many that are left. The first ones of all are small, so that the card soon has something to
-// read; then they are as large as pieces are, and no last one is much smaller than the others.
-size_t Uploader::part_bytes(size_t bytes) const {
-  const size_t most =
-      std::min(kPieceBytes, kFirstBytes << std::min<size_t>(begun_ / team_.size(), 8));
-  if (bytes <= most) return bytes;
-  const size_t count = (bytes + most - 1) / most;
-  return ((bytes + count - 1) / count + kAlignment - 1) / kAlignment * kAlignment;
+void Uploader::close() {
+  if (open_ == nullptr) return;
+  std::unique_lock lock(mutex_);
+  open_->is_closed = true;
+  if (open_->unfilled == 0) send(*open_, lock);
+  open_ = nullptr;
 }
 
-// Some at a time, so that what is done with the first ones is done while the others travel.
+// When something failed, too, nobody reads or sends what was posted once this has returned.
 Status Uploader::drain(size_t newest) {
+  settle();
+  close();
+  Status followed;
+  while (followed.ok() && posted_.size() > newest) {
+    followed = follow(std::min(posted_.size() - newest, kAtOnce));
+  }
+  if (followed.ok() && newest > 0) return followed;
+  posted_.clear();
+  next_room_ = kFirstBytes;
   std::unique_lock lock(mutex_);
-  while (posted_.size() > newest) {
-    const auto end =
-        posted_.begin() + static_cast<ptrdiff_t>(std::min(posted_.size() - newest, kAtOnce));
-    less_.wait(lock, [&] {
-      return std::all_of(posted_.begin(), end, [](const Posted& p) { return p.parts == 0; });
-    });
-    std::vector<Posted> enqueued(std::move_iterator(posted_.begin()), std::move_iterator(end));
-    posted_.erase(posted_.begin(), end);
+  less_.wait(lock, [&] { return is_sent({begun_, {}}); });
+  return followed.ok() ? failure_ : followed;
+}
+
+// Waits until the oldest ones are sent.
+Status Uploader::follow(size_t count) {
+  const auto end = posted_.begin() + static_cast<ptrdiff_t>(count);
+  const std::vector<Posted> oldest(std::move_iterator(posted_.begin()), std::move_iterator(end));
+  posted_.erase(posted_.begin(), end);
+  {
+    std::unique_lock lock(mutex_);
+    less_.wait(lock, [&] { return is_sent(oldest.back()); });
     TRY(failure_);
-    lock.unlock();
-    TRY(order(copies_, ops_));
-    for (const Posted& posted : enqueued) posted.then(&posted == &enqueued.back());
-    lock.lock();
   }
-  return failure_;
+  TRY(order(copies_, ops_));
+  for (const Posted& posted : oldest) posted.then(&posted == &oldest.back());
+  return Status();
 }
 
-void Uploader::work(size_t thread) {
+bool Uploader::is_sent(const Posted& posted) const {
+  return std::all_of(batches_.begin(), batches_.end(), [&](const Batch& batch) {
+    return batch.is_sent || batch.number >= posted.batches;
+  });
+}
+
+void Uploader::work() {
   std::unique_lock lock(mutex_);
-  for (size_t turn = 0;; turn ^= 1) {
-    more_.wait(lock, [&] { return stopping_ || !parts_.empty(); });
-    if (parts_.empty()) return;
-    const Part part = parts_.front();
-    parts_.pop_front();
-    if (parts_.size() == kMostWaiting) less_.notify_one();
-    const size_t piece = thread * kPieces + turn;
+  while (true) {
+    more_.wait(lock, [&] { return stopping_ || !slices_.empty(); });
+    if (slices_.empty()) return;
+    const Slice slice = slices_.front();
+    slices_.pop_front();
     lock.unlock();
-    Status sent = send(part, data_ + piece * kPieceBytes, sent_[piece]);
+    std::memcpy(slice.to, slice.from, slice.bytes);
     lock.lock();
-    if (!sent.ok() && failure_.ok()) failure_ = std::move(sent);
-    part.whole->parts -= 1;
-    if (part.whole->parts == 0) less_.notify_one();
+    slice.batch->unfilled -= 1;
+    if (slice.batch->unfilled == 0 && slice.batch->is_closed) send(*slice.batch, lock);
   }
 }
 
-Status Uploader::send(const Part& part, char* piece, void* sent) {
-  TRY(check(cudaEventSynchronize(static_cast<cudaEvent_t>(sent)), "an upload"));
-  std::memcpy(piece, part.from, part.bytes);
-  TRY(check(cudaMemcpyAsync(part.to, piece, part.bytes, cudaMemcpyHostToDevice, copies_),
-            "an upload"));
-  return check(cudaEventRecord(static_cast<cudaEvent_t>(sent), copies_), "an upload");
+void Uploader::send(Batch& batch, std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  Status sent =
+      check(cudaMemcpyAsync(batch.to, batch.data, batch.bytes, cudaMemcpyHostToDevice, copies_),
+            "an upload");
+  if (sent.ok()) {
+    sent = check(cudaEventRecord(static_cast<cudaEvent_t>(batch.arrived), copies_), "an upload");
+  }
+  lock.lock();
+  if (!sent.ok() && failure_.ok()) failure_ = std::move(sent);
+  batch.is_sent = true;
+  reusable_.push_back(&batch);
+  less_.notify_one();
 }
 
 }  // namespace tinyvllm
