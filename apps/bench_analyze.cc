@@ -10,6 +10,7 @@
 #include "apps/bench.h"
 #include "base/json_writer.h"
 #include "report/analyze/analysis.h"
+#include "report/samples.h"
 #include "tests/io/temp_folder.h"
 
 namespace tinyvllm {
@@ -59,21 +60,21 @@ double peak_mb() {
 }
 
 void print(const std::vector<double>& seconds, double megabytes, const AnalyzeBenchFlags& flags) {
-  const double median = seconds[seconds.size() / 2];
+  const double middle = median(seconds);
   if (!flags.json) {
     std::printf(
         "%d records, %.0f MB: best %.2f s, median %.2f s (limit %.0f s), peak memory %.0f MB"
         " (limit %.0f MB)\n",
-        flags.records, megabytes, seconds.front(), median, kLimitSeconds, peak_mb(), kLimitMb);
+        flags.records, megabytes, seconds.front(), middle, kLimitSeconds, peak_mb(), kLimitMb);
     return;
   }
   JsonWriter json;
   json.begin_object().key("machine").begin_object();
   json.field("threads", std::thread::hardware_concurrency()).end_object();
   json.key("results").begin_array().begin_object();
-  json.field("name", str_cat("analyze ", flags.records, " records")).field("value", median);
+  json.field("name", str_cat("analyze ", flags.records, " records")).field("value", middle);
   json.field("unit", "s").field("limit", kLimitSeconds);
-  json.field("utilization", median / kLimitSeconds).field("samples", seconds).end_object();
+  json.field("utilization", middle / kLimitSeconds).field("samples", seconds).end_object();
   json.begin_object().field("name", "peak memory").field("value", peak_mb()).field("unit", "MB");
   json.field("limit", kLimitMb).field("utilization", peak_mb() / kLimitMb);
   json.field("samples", std::vector<double>{peak_mb()}).end_object();

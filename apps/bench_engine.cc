@@ -16,6 +16,7 @@
 #include "apps/trace_flags.h"
 #include "base/json_writer.h"
 #include "engine/async_engine.h"
+#include "report/samples.h"
 
 namespace tinyvllm {
 namespace {
@@ -42,11 +43,7 @@ struct Measured {
   std::vector<double> samples;
   std::optional<double> floor;  // what it must reach, in the same unit
 
-  double median() const {
-    std::vector<double> sorted = samples;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[sorted.size() / 2];
-  }
+  double median() const { return tinyvllm::median(samples); }
 };
 
 // `count` requests at once. Tokens a second from when all have their first one to the end.

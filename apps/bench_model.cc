@@ -15,6 +15,7 @@
 #include "base/stopwatch.h"
 #include "engine/llm_engine.h"
 #include "engine/machine_limits.h"
+#include "report/samples.h"
 
 namespace tinyvllm {
 namespace {
@@ -40,7 +41,7 @@ struct Measured {
   double limit = 0;             // tokens a second that memory allows; 0: not known
   const char* unit = kTokens;
 
-  double median() const { return samples[samples.size() / 2]; }
+  double median() const { return tinyvllm::median(samples); }
 };
 
 // Seconds from `batch` requests to their last token: prompts of `prompt` tokens, `decode` tokens

@@ -12,6 +12,7 @@
 #include "base/json_writer.h"
 #include "device/cpu/cpu_device.h"
 #include "device/runtime.h"
+#include "report/samples.h"
 #include "sample/cpu/kernel_table.h"
 #include "sample/cpu/scratch.h"
 #include "sample/sampler.h"
@@ -38,7 +39,7 @@ struct Case {
 struct Measured {
   std::string name;
   std::vector<double> us;  // ascending
-  double median() const { return us[us.size() / 2]; }
+  double median() const { return tinyvllm::median(us); }
 };
 
 std::vector<Case> cases() {

@@ -1,13 +1,13 @@
 // tinyvllm bench sched: what deciding costs, without a model: planning a step and committing it,
 // for more and more sequences that decode.
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 
 #include "apps/bench.h"
 #include "base/json_writer.h"
+#include "report/samples.h"
 #include "sched/scheduler.h"
 
 namespace tinyvllm {
@@ -23,12 +23,6 @@ struct Row {
   std::vector<double> schedule_us;  // one a step
   std::vector<double> commit_us;
 };
-
-double median(std::vector<double> samples) {
-  std::nth_element(samples.begin(), samples.begin() + static_cast<ptrdiff_t>(samples.size() / 2),
-                   samples.end());
-  return samples[samples.size() / 2];
-}
 
 Row measure(int sequences, int steps) {
   using Clock = std::chrono::steady_clock;

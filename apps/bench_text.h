@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "report/samples.h"
 
 namespace tinyvllm {
 
@@ -27,7 +28,7 @@ struct TextRow {
 
   bool is_speed() const { return unit == "MB/s"; }  // more is better
   double best() const { return samples.front(); }
-  double median() const { return samples[samples.size() / 2]; }
+  double median() const { return tinyvllm::median(samples); }
   double ratio() const { return is_speed() ? best() / peer_value : peer_value / best(); }
 };
 
