@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "text/regex_syntax.h"
+#include "text/stand_ins.h"
 #include "text/unicode.h"
 
 namespace tinyvllm {
@@ -40,63 +41,6 @@ std::string message_of(int code) {
   PCRE2_UCHAR text[256];
   pcre2_get_error_message(code, text, sizeof text);
   return reinterpret_cast<const char*>(text);
-}
-
-// PCRE2 may know an older Unicode than the pattern was written for. Before it sees the text, each
-// character that it may not know is replaced by a well-known one of the same kind and length, and
-// U+180E, which it alone takes for a space, by another invisible one.
-struct StandIn {
-  Category category;
-  char32_t three_bytes, four_bytes;
-};
-constexpr StandIn kStandIns[] = {
-    {Category::kLu, 0x1E00, 0x10400}, {Category::kLl, 0x1E01, 0x10428},
-    {Category::kLm, 0x1D2C, 0x16F93}, {Category::kLo, 0x0904, 0x10000},
-    {Category::kMn, 0x1AB0, 0x101FD}, {Category::kMc, 0x0903, 0x11000},
-    {Category::kNd, 0x0966, 0x104A0}, {Category::kNl, 0x2160, 0x10140},
-    {Category::kNo, 0x2070, 0x10107}, {Category::kPd, 0x2010, 0x10EAD},
-    {Category::kPo, 0x2016, 0x10100}, {Category::kSm, 0x2044, 0x1D6C1},
-    {Category::kSc, 0x20A0, 0x1E2FF}, {Category::kSo, 0x2100, 0x10137},
-    {Category::kCf, 0x2060, 0x1BCA0}, {Category::kCn, 0xFFFE, 0x1FFFE},
-};
-constexpr char32_t kHanStandIn = 0x20000;
-constexpr char32_t kMongolianVowelSeparator = 0x180E;
-
-// Ideographs that came with Unicode 15 and 15.1.
-bool is_recent_han(char32_t c) {
-  return (c >= 0x31350 && c <= 0x323AF) || (c >= 0x2EBF0 && c <= 0x2EE5D);
-}
-
-char32_t stand_in(char32_t c, Category category) {
-  if (is_recent_han(c)) return kHanStandIn;
-  for (const StandIn& row : kStandIns) {
-    if (row.category == category && c >= 0x800)
-      return c < 0x10000 ? row.three_bytes : row.four_bytes;
-  }
-  return c;
-}
-
-// The text as PCRE2 may see it, where that is not the text itself.
-std::optional<std::string> with_stand_ins(std::string_view text) {
-  const CharacterTable& table = CharacterTable::get();
-  std::optional<std::string> out;
-  for (size_t at = 0; at < text.size();) {
-    if (static_cast<unsigned char>(text[at]) < 0xE0) {
-      at += 1;  // all of these characters are old: U+0800 and up take three bytes
-      continue;
-    }
-    const size_t begin = at;
-    const char32_t c = utf8_next(text, at);
-    char32_t instead = c;
-    if (table[c].is_recent()) instead = stand_in(c, table[c].category());
-    if (c == kMongolianVowelSeparator) instead = stand_in(c, Category::kCf);
-    if (instead == c) continue;
-    if (!out.has_value()) out = std::string(text);
-    std::string bytes;
-    utf8_append(bytes, instead);
-    out->replace(begin, at - begin, bytes);
-  }
-  return out;
 }
 
 // What one call of find_all needs; PCRE2's compiled code itself is shared between threads.
@@ -139,7 +83,9 @@ struct Matcher {
 }  // namespace
 
 struct Regex::Compiled {
+  explicit Compiled(std::string_view pattern) : stand_ins(pattern) {}
   Code code;
+  StandIns stand_ins;
 };
 
 Result<Regex> Regex::compile(std::string_view pattern) {
@@ -149,7 +95,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   const CompileContext context(pcre2_compile_context_create(nullptr));
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   const uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
-  auto compiled = std::make_shared<Compiled>();
+  auto compiled = std::make_shared<Compiled>(translated);
   compiled->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()),
                                      translated.size(), options, &code, &offset, context.get()));
   if (compiled->code == nullptr) {
@@ -161,7 +107,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
 }
 
 void Regex::find_all(std::string_view text, std::vector<Span>& matches) const {
-  const std::optional<std::string> substituted = with_stand_ins(text);
+  const std::optional<std::string> substituted = compiled_->stand_ins.put_into(text);
   if (substituted.has_value()) text = *substituted;
   Matcher matcher(compiled_->code.get(), text.size());
   Span match;

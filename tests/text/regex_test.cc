@@ -39,6 +39,15 @@ TEST(Regex, TheDialectIsRuby) {
   EXPECT_EQ(matches(R"([\w-]+)", "a-b c"), (Strings{"a-b", "c"}));
 }
 
+// Characters that PCRE2 may not know, in patterns that name others.
+TEST(Regex, UnknownCharactersLieWhereTheyAre) {
+  for (const Strings& inside : {Strings{"\u098E\u09FF\u0907"}, Strings{"\u0933\u1AEB\u0E35"}}) {
+    EXPECT_EQ(matches("[ࠀ-一]+", inside.front()), inside);  // the ones in the middle
+  }
+  EXPECT_EQ(matches("[ࠀ-一]", "\uA7CB"), Strings{});
+  EXPECT_EQ(matches(R"([ࠀ-一]|\p{Lu})", "\uA7CB"), (Strings{"\uA7CB"}));
+}
+
 TEST(Regex, KnowsUnicode16AndNothingLater) {
   EXPECT_EQ(matches(R"(\p{L})", "\U00031350"), (Strings{"\U00031350"}));    // Unicode 15
   EXPECT_EQ(matches(R"(\p{Han})", "\U0002EBF0"), (Strings{"\U0002EBF0"}));  // Unicode 15.1
