@@ -110,8 +110,11 @@ class Pipeline::Stream : public TokenStream {
   }
 
   void push(int32_t id, std::string& out) override {
-    if (!pipeline_.is_shown(id, skip_special_)) return;
-    feed(0, std::string(pipeline_.parts_.texts[id]), out);
+    if (pipeline_.is_shown(id, skip_special_)) {
+      feed(0, std::string(pipeline_.parts_.texts[id]), out);
+    } else if (pipeline_.parts_.left_out_ends_bytes) {
+      feed(0, "", out);
+    }
   }
 
   void finish(std::string& out) override {

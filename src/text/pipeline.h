@@ -28,9 +28,10 @@ struct PipelineParts {
   std::unique_ptr<TokenModel> model;
   DecodeChain decoders;
 
-  TokenTexts texts;                 // what decoding starts from
-  std::vector<bool> special;        // [vocab_size], what decoding leaves out on demand
-  std::vector<int32_t> prefix_ids;  // put before and after every text when add_special is on
+  TokenTexts texts;                  // what decoding starts from
+  std::vector<bool> special;         // [vocab_size], what decoding leaves out on demand
+  bool left_out_ends_bytes = false;  // and ends a run of byte tokens nevertheless
+  std::vector<int32_t> prefix_ids;   // put before and after every text when add_special is on
   std::vector<int32_t> suffix_ids;
   std::vector<int32_t> end_ids;  // sorted
 };

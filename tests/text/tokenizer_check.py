@@ -46,9 +46,11 @@ class Comparison:
 def random_ids(judge, count, seed):
     rng = random.Random(seed)
     size = judge.vocab_size
-    pool = [rng.randrange(size) for _ in range(200)] + list(range(min(size, 300)))
-    return [[rng.choice(pool) if rng.random() < 0.7 else rng.randrange(size) for _ in range(rng.randrange(1, 12))]
-            for _ in range(count)]
+    first = list(range(min(size, 300)))  # control and byte tokens, where a tokenizer has them
+    pool = [rng.randrange(size) for _ in range(200)] + first
+    lists = [[rng.choice(pool) if rng.random() < 0.7 else rng.randrange(size) for _ in range(rng.randrange(1, 12))]
+             for _ in range(count)]
+    return lists + [[rng.choice(first[:3] if rng.random() < 0.2 else first) for _ in range(8)] for _ in range(count // 4)]
 
 
 def compare(binary, judge, count):
