@@ -8,7 +8,6 @@
 #include "base/utf8.h"
 #include "text/regex_syntax.h"
 #include "text/stand_ins.h"
-#include "text/unicode.h"
 
 namespace tinyvllm {
 namespace {
