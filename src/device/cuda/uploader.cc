@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "device/cuda/check.h"
@@ -12,16 +13,22 @@ namespace tinyvllm {
 namespace {
 
 // A core copies some 8 GB/s into pinned memory, 5 when others use the memory too, and the bus takes
-// 55. A copy takes the card about 5 µs besides its bytes, so batches are large; the processor's
-// cache should still have one when it is filled again, so they are few. A model of 1 GB in GB/s:
-// eight batches of 3 or 4 MiB 49, six of 4 or twelve of 2 MiB 46 to 47, eight of 8 MiB 47, four of
-// 16 MiB 39.
+// 55. A copy takes the card 3 µs besides its bytes, so batches are large. The card reads at 53
+// GB/s, but at 44 what was written a moment ago (a core may still have it to itself), so several
+// batches lie between filling and reading; the outer cache should still have one when it is filled
+// again, so they are not many. A model of 1 GB in GB/s: 4 batches of 4 MiB 40, 8 48, 16 48, 32 46;
+// 6 of 8 MiB 48 to 51.
 constexpr int kMostThreads = 12;
-constexpr size_t kBatches = 8;
-constexpr size_t kBatchBytes = size_t{4} << 20;
+constexpr size_t kBatches = 12;
+constexpr size_t kBatchBytes = size_t{8} << 20;
 constexpr size_t kFirstBytes = size_t{1} << 20;
-constexpr size_t kSlices = 8;   // of a batch
+constexpr size_t kSlices = 16;  // of a batch
 constexpr size_t kAtOnce = 16;  // uploads that are followed together
+constexpr uint64_t kNotCut = ~uint64_t{0};
+// So many batches are left alone, unless others are late: a thread of theirs does not get on.
+constexpr size_t kSpare = 6;
+constexpr auto kLate = std::chrono::milliseconds(1);
+constexpr auto kNap = std::chrono::microseconds(10);
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPage = size_t{4} << 10;
 
@@ -65,7 +72,7 @@ Status Uploader::pin() {
     TRY(check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "an event"));
     batches_[i].data = data_ + i * kBatchBytes;
     batches_[i].arrived = event;
-    reusable_.push_back(&batches_[i]);
+    free_.push_back(&batches_[i]);
   }
   for (size_t i = 0; i < threads; ++i) team_.emplace_back([this] { work(); });
   return Status();
@@ -86,7 +93,8 @@ void Uploader::unpin() {
     cudaEventDestroy(static_cast<cudaEvent_t>(batch.arrived));
   }
   batches_.clear();
-  reusable_.clear();
+  free_.clear();
+  travelling_.clear();
   if (turn_ != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(turn_));
   turn_ = nullptr;
   if (copies_ != nullptr) cudaStreamDestroy(copies_);
@@ -131,108 +139,58 @@ Status Uploader::wait_until_pinned() {
 
 Status Uploader::go_behind_ops() {
   TRY(wait_until_pinned());
-  close();
   return order(ops_, copies_);
 }
 
 Status Uploader::go_behind(CUevent_st* event) {
   TRY(wait_until_pinned());
-  close();
   return check(cudaStreamWaitEvent(copies_, event, 0), "an upload");
 }
 
 Status Uploader::post(void* to, const void* region, const void* from, size_t bytes, Then then) {
+  CHECK(bytes > 0);
   TRY(wait_until_pinned());
-  auto* target = static_cast<char*>(to);
-  const auto* source = static_cast<const char*>(from);
-  while (bytes > 0) {
-    TRY(open(target, region));
-    Batch& batch = *open_;
-    const size_t count = std::min(bytes, batch.room - batch.bytes);
-    const size_t most = batch.room / kSlices;
-    {
-      const std::scoped_lock lock(mutex_);
-      for (size_t at = 0; at < count; at += most) {
-        slices_.push_back(
-            {batch.data + batch.bytes + at, source + at, std::min(most, count - at), &batch});
-        batch.unfilled += 1;
-      }
-      batch.bytes += count;
-    }
-    more_.notify_all();
-    target += count;
-    source += count;
-    bytes -= count;
-  }
-  posted_.push_back({begun_, std::move(then)});
-  // So that what is done with the first ones is done while the others travel.
-  if (posted_.size() < kAtOnce) return Status();
+  bool is_time = false;
   {
     const std::scoped_lock lock(mutex_);
-    if (!is_sent(posted_[kAtOnce - 1])) return Status();
+    Posted& whole = posted_.emplace_back(Posted{kNotCut, std::move(then)});
+    uncut_.push_back(
+        {static_cast<char*>(to), region, static_cast<const char*>(from), bytes, &whole});
+    is_time = posted_.size() >= kAtOnce && is_sent(posted_[kAtOnce - 1]);
   }
-  return follow(kAtOnce);
-}
-
-// A batch that has room and goes on at `to`. The first ones of all are small, so that the card soon
-// has something to read.
-Status Uploader::open(char* to, const void* region) {
-  if (open_ != nullptr && open_->region == region && open_->to + open_->bytes == to &&
-      open_->bytes < open_->room) {
-    return Status();
-  }
-  close();
-  std::unique_lock lock(mutex_);
-  less_.wait(lock, [&] { return !reusable_.empty(); });
-  Batch& batch = *reusable_.front();
-  lock.unlock();
-  TRY(check(cudaEventSynchronize(static_cast<cudaEvent_t>(batch.arrived)), "an upload"));
-  lock.lock();
-  reusable_.pop_front();
-  batch.number = begun_++;
-  batch.to = to;
-  batch.region = region;
-  batch.bytes = 0;
-  batch.room = next_room_;
-  batch.is_closed = batch.is_sent = false;
-  next_room_ = std::min(2 * next_room_, kBatchBytes);
-  open_ = &batch;
-  return Status();
-}
-
-void Uploader::close() {
-  if (open_ == nullptr) return;
-  std::unique_lock lock(mutex_);
-  open_->is_closed = true;
-  if (open_->unfilled == 0) send(*open_, lock);
-  open_ = nullptr;
+  more_.notify_all();
+  // So that what is done with the first ones is done while the others travel.
+  return is_time ? follow(kAtOnce) : Status();
 }
 
 // When something failed, too, nobody reads or sends what was posted once this has returned.
 Status Uploader::drain(size_t newest) {
   settle();
-  close();
   Status followed;
   while (followed.ok() && posted_.size() > newest) {
     followed = follow(std::min(posted_.size() - newest, kAtOnce));
   }
   if (followed.ok() && newest > 0) return followed;
+  std::unique_lock lock(mutex_);
+  less_.wait(lock, [&] {
+    return uncut_.empty() && std::all_of(batches_.begin(), batches_.end(),
+                                         [](const Batch& batch) { return batch.is_sent; });
+  });
   posted_.clear();
   next_room_ = kFirstBytes;
-  std::unique_lock lock(mutex_);
-  less_.wait(lock, [&] { return is_sent({begun_, {}}); });
   return followed.ok() ? failure_ : followed;
 }
 
 // Waits until the oldest ones are sent.
 Status Uploader::follow(size_t count) {
-  const auto end = posted_.begin() + static_cast<ptrdiff_t>(count);
-  const std::vector<Posted> oldest(std::move_iterator(posted_.begin()), std::move_iterator(end));
-  posted_.erase(posted_.begin(), end);
+  std::vector<Posted> oldest;
   {
     std::unique_lock lock(mutex_);
-    less_.wait(lock, [&] { return is_sent(oldest.back()); });
+    less_.wait(lock, [&] { return is_sent(posted_[count - 1]); });
     TRY(failure_);
+    const auto end = posted_.begin() + static_cast<ptrdiff_t>(count);
+    oldest.assign(std::move_iterator(posted_.begin()), std::move_iterator(end));
+    posted_.erase(posted_.begin(), end);
   }
   TRY(order(copies_, ops_));
   for (const Posted& posted : oldest) posted.then(&posted == &oldest.back());
@@ -240,24 +198,95 @@ Status Uploader::follow(size_t count) {
 }
 
 bool Uploader::is_sent(const Posted& posted) const {
-  return std::all_of(batches_.begin(), batches_.end(), [&](const Batch& batch) {
-    return batch.is_sent || batch.number >= posted.batches;
-  });
+  return posted.last_batch != kNotCut &&
+         std::all_of(batches_.begin(), batches_.end(), [&](const Batch& batch) {
+           return batch.is_sent || batch.number > posted.last_batch;
+         });
 }
 
 void Uploader::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    more_.wait(lock, [&] { return stopping_ || !slices_.empty(); });
-    if (slices_.empty()) return;
-    const Slice slice = slices_.front();
-    slices_.pop_front();
+    more_.wait(lock, [&] { return stopping_ || !uncut_.empty(); });
+    if (uncut_.empty()) return;
+    const Uncut& next = uncut_.front();
+    const bool goes_on =
+        open_ != nullptr && open_->region == next.region && open_->to + open_->bytes == next.to;
+    if (!goes_on && !begin_batch(lock)) continue;
+    const Slice slice = cut();
     lock.unlock();
     std::memcpy(slice.to, slice.from, slice.bytes);
     lock.lock();
     slice.batch->unfilled -= 1;
     if (slice.batch->unfilled == 0 && slice.batch->is_closed) send(*slice.batch, lock);
   }
+}
+
+// False: the mutex was given up, and things may be otherwise now. The first batches of all are
+// small, so that the card soon has something to read.
+bool Uploader::begin_batch(std::unique_lock<std::mutex>& lock) {
+  if (Batch* const done = std::exchange(open_, nullptr)) {
+    done->is_closed = true;
+    if (done->unfilled == 0) {
+      send(*done, lock);
+      return false;
+    }
+  }
+  open_ = take_free();
+  if (open_ == nullptr) {
+    lock.unlock();
+    std::this_thread::sleep_for(kNap);
+    lock.lock();
+    return false;
+  }
+  open_->number = ++begun_;
+  open_->begun = Clock::now();
+  open_->to = uncut_.front().to;
+  open_->region = uncut_.front().region;
+  open_->bytes = 0;
+  open_->room = next_room_;
+  open_->is_closed = open_->is_sent = false;
+  next_room_ = std::min(2 * next_room_, kBatchBytes);
+  return true;
+}
+
+Uploader::Batch* Uploader::take_free() {
+  while (!travelling_.empty()) {
+    auto* const arrived = static_cast<cudaEvent_t>(travelling_.front()->arrived);
+    if (cudaEventQuery(arrived) == cudaErrorNotReady) break;  // a failure is the next copy's, too
+    free_.push_back(travelling_.front());
+    travelling_.pop_front();
+  }
+  const auto late = std::count_if(batches_.begin(), batches_.end(), [&](const Batch& batch) {
+    return !batch.is_sent && Clock::now() - batch.begun > kLate;
+  });
+  if (free_.empty() || free_.size() + static_cast<size_t>(late) <= kSpare) return nullptr;
+  Batch* const batch = free_.back();
+  free_.pop_back();
+  return batch;
+}
+
+// The next slice of what is posted, for the open batch. That is closed when it is full, or when
+// there is nothing that could go on.
+Uploader::Slice Uploader::cut() {
+  Uncut& next = uncut_.front();
+  Batch& batch = *open_;
+  const size_t bytes = std::min({next.bytes, batch.room / kSlices, batch.room - batch.bytes});
+  const Slice slice{batch.data + batch.bytes, next.from, bytes, &batch};
+  next.to += bytes;
+  next.from += bytes;
+  next.bytes -= bytes;
+  batch.bytes += bytes;
+  batch.unfilled += 1;
+  if (next.bytes == 0) {
+    next.whole->last_batch = batch.number;
+    uncut_.pop_front();
+  }
+  if (batch.bytes == batch.room || uncut_.empty()) {
+    batch.is_closed = true;
+    open_ = nullptr;
+  }
+  return slice;
 }
 
 void Uploader::send(Batch& batch, std::unique_lock<std::mutex>& lock) {
@@ -271,7 +300,7 @@ void Uploader::send(Batch& batch, std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (!sent.ok() && failure_.ok()) failure_ = std::move(sent);
   batch.is_sent = true;
-  reusable_.push_back(&batch);
+  travelling_.push_back(&batch);
   less_.notify_one();
 }
 

@@ -1,13 +1,15 @@
-// Weights to the card, from where the host has them: through batches of pinned memory, each of
-// which a team of threads fills together, a slice at a time, and whoever fills the last one sends.
-// A copy takes the card some microseconds besides its bytes, so what lies one behind the other on
-// the card travels as one, whichever tensors it belongs to. Pinning takes longer than sending as
-// many bytes, so there is little of it, and it happens beside whatever else a start has to do.
-// Copies have a stream of their own, so that the bus does not rest while weights are packed; it
-// carries nothing but copies (kernels on a second stream slow every graph down that comes later,
+// Weights to the card, from where the host has them: through batches of pinned memory, which a team
+// of threads fills together, a slice at a time. A copy takes the card some microseconds besides its
+// bytes, so what lies one behind the other on the card travels as one, whichever tensors it belongs
+// to. Whoever comes along begins a batch, and whoever fills its last slice sends it, so that a
+// thread that a busy host stops holds up its own batch and no other. Pinning takes longer than
+// sending as many bytes, so there is little of it, and it happens beside whatever else a start has
+// to do. Copies have a stream of their own, so that the bus does not rest while weights are packed;
+// it carries nothing but copies (kernels on a second stream slow every graph down that comes later,
 // copies do not) and is gone when the weights are there.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -34,8 +36,9 @@ class Uploader {
   // the last one of them is told so.
   using Then = std::function<void(bool is_last)>;
 
-  // Copies some time before `drain` returns; `from` stays as it is until then. `region` is what
-  // `to` was allocated in: no copy reaches from one into another. One caller at a time.
+  // Copies `bytes`, at least one, some time before `drain` returns; `from` stays as it is until
+  // then. `region` is what `to` was allocated in: no copy reaches from one into another. One caller
+  // at a time.
   Status post(void* to, const void* region, const void* from, size_t bytes, Then then);
   // What is posted from now on is copied behind all that `ops` has by now, or had at an event. What
   // was posted and is not yet sent may wait for that, too.
@@ -48,13 +51,23 @@ class Uploader {
   void rest();
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Posted {
-    uint64_t batches;  // so many were begun by then
+    uint64_t last_batch;  // that has some of it
     Then then;
   };
+  struct Uncut {  // what is not yet in a batch of an upload
+    char* to;
+    const void* region;
+    const char* from;
+    size_t bytes;
+    Posted* whole;
+  };
   struct Batch {
-    char* data = nullptr;  // pinned
+    char* data = nullptr;     // pinned
+    void* arrived = nullptr;  // an event
     uint64_t number = 0;
+    Clock::time_point begun;
     char* to = nullptr;
     const void* region = nullptr;
     size_t bytes = 0;
@@ -62,7 +75,6 @@ class Uploader {
     int unfilled = 0;  // slices
     bool is_closed = false;
     bool is_sent = true;
-    void* arrived = nullptr;  // an event: its memory is free again
   };
   struct Slice {
     char* to;
@@ -77,11 +89,13 @@ class Uploader {
   Status order(CUstream_st* before, CUstream_st* after);
   Status pin();
   void unpin();
-  Status open(char* to, const void* region);
-  void close();
   Status follow(size_t count);
-  bool is_sent(const Posted& posted) const;  // under the mutex
   void work();
+  // With the mutex:
+  bool is_sent(const Posted& posted) const;
+  bool begin_batch(std::unique_lock<std::mutex>& lock);
+  Batch* take_free();
+  Slice cut();
   void send(Batch& batch, std::unique_lock<std::mutex>& lock);
 
   CUstream_st* ops_;
@@ -92,18 +106,19 @@ class Uploader {
   Status pinned_;  // how that went
   char* data_ = nullptr;
   bool is_registered_ = false;
-  std::vector<Batch> batches_;
-  Batch* open_ = nullptr;  // the last that was begun, while it may grow
-  size_t next_room_;
-  uint64_t begun_ = 0;  // batches
-  std::deque<Posted> posted_;
   std::vector<std::thread> team_;
 
   std::mutex mutex_;
-  std::condition_variable more_;  // slices, or the end
+  std::condition_variable more_;  // uploads, or the end
   std::condition_variable less_;  // a batch was sent
-  std::deque<Slice> slices_;      // under the mutex, like all that follows
-  std::deque<Batch*> reusable_;   // when they have arrived, which the first does first
+  std::deque<Posted> posted_;     // under the mutex, like all that follows
+  std::deque<Uncut> uncut_;
+  std::vector<Batch> batches_;
+  std::vector<Batch*> free_;       // the last one is in the processor's cache
+  std::deque<Batch*> travelling_;  // as they were sent
+  Batch* open_ = nullptr;          // the last that was begun, while it may grow
+  size_t next_room_;
+  uint64_t begun_ = 0;  // batches
   bool stopping_ = false;
   Status failure_;
 };
