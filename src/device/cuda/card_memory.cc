@@ -10,6 +10,7 @@ namespace tinyvllm {
 namespace {
 
 constexpr size_t kRegionBytes = size_t{256} << 20;
+constexpr size_t kSmall = size_t{64} << 10;  // a norm, a bias
 constexpr size_t kAlignment = 256;
 
 size_t aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -51,7 +52,7 @@ Result<void*> CardMemory::allocate_as_it_is(size_t bytes, const std::string& wha
   void* const data = take(bytes, &status);
   if (data != nullptr) {
     const std::scoped_lock lock(mutex_);
-    regions_.push_back({static_cast<char*>(data), bytes, bytes, 1});
+    regions_.push_back({static_cast<char*>(data), bytes, bytes, 0, 1});
     return data;
   }
   if (status != cudaErrorMemoryAllocation) TRY(check(status, "memory"));
@@ -105,17 +106,17 @@ void* CardMemory::cut(size_t bytes) {
   const auto has_room = [&] {
     if (cut_ == nullptr) return false;
     const Region& region = *find(cut_);
-    return region.bytes - region.used >= size;
+    return region.bytes - region.used - region.used_at_end >= size;
   };
   if (!has_room() && (size > kRegionBytes / 2 || !add_to_cut(kRegionBytes))) return nullptr;
   Region& region = *find(cut_);
-  void* const piece = region.begin + region.used;
-  region.used += size;
   region.pieces += 1;
-  return piece;
+  if (size < kSmall) return region.begin + region.bytes - (region.used_at_end += size);
+  return region.begin + std::exchange(region.used, region.used + size);
 }
 
-bool CardMemory::add_to_cut(size_t bytes) {
+bool CardMemory::add_to_cut(size_t wanted) {
+  const size_t bytes = aligned(wanted);
   cudaError_t status = cudaSuccess;
   void* const data = take(bytes, &status);
   if (data == nullptr) return false;
@@ -124,7 +125,7 @@ bool CardMemory::add_to_cut(size_t bytes) {
     return false;
   }
   cut_ = static_cast<char*>(data);
-  regions_.push_back({cut_, bytes, 0, 0});
+  regions_.push_back({cut_, bytes, 0, 0, 0});
   return true;
 }
 

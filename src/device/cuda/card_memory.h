@@ -1,6 +1,7 @@
 // The card's memory. Weights are many and most are small, and a cudaMalloc takes as long as sending
 // 10 MB: what is not large itself is cut off large regions, the first as large as what is expected.
-// A region goes when its last piece does.
+// Small pieces come from a region's end, so that the large ones lie one behind the other and travel
+// together. A region goes when its last piece does.
 #pragma once
 
 #include <mutex>
@@ -43,11 +44,12 @@ class CardMemory {
   struct Region {
     char* begin;
     size_t bytes;
-    size_t used;
+    size_t used;         // from its beginning on
+    size_t used_at_end;  // by small pieces
     size_t pieces;
   };
   void* cut(size_t bytes);
-  bool add_to_cut(size_t bytes);
+  bool add_to_cut(size_t wanted);
   Status clear(void* data, size_t bytes);
   void give_back(void* data, bool is_idle);
   std::vector<Region>::iterator find(const void* data);
