@@ -3,6 +3,7 @@
 #include <future>
 #include <malloc.h>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include "engine/kv_sizing.h"
 #include "engine/load_trace.h"
 #include "engine/machine_limits.h"
+#include "io/touch_ahead.h"
 #include "model/convert/dummy.h"
 #include "model/registry.h"
 #include "ops/attention.h"
@@ -68,6 +70,8 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
   }
   TRY_ASSIGN(engine->files_, open_files(runtime, path, options));
   expect_weights(runtime.device(), *engine->files_);
+  std::optional<TouchAhead> touching;
+  if (!runtime.device().host_reads()) touching.emplace(engine->files_->weights());
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
   engine->open_chat_template();
   if (kernels.valid()) kernels.wait();
