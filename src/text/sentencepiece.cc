@@ -191,6 +191,7 @@ Result<PipelineParts> make_sentencepiece_parts(const SentencePieceVocabulary& vo
   parts.model = vocabulary.is_bpe ? make_bpe(vocabulary) : make_unigram(vocabulary);
   add_tokens(vocabulary, parts.added);
   TRY(set_texts(vocabulary, parts));
+  parts.left_out_ends_bytes = true;
   return parts;
 }
 
@@ -203,7 +204,6 @@ Result<std::unique_ptr<Tokenizer>> make_sentencepiece_tokenizer(const TokenizerD
   const bool strips = vocabulary.add_dummy_prefix || vocabulary.remove_extra_whitespaces;
   parts.decoders.push_back(make_sentencepiece_decoder(strips, vocabulary.remove_extra_whitespaces));
   parts.decoders.push_back(make_byte_fallback_decoder(true));
-  parts.left_out_ends_bytes = true;
 
   const int32_t bos = find_control(vocabulary, config.bos_token.value_or("<s>"));
   const int32_t eos = find_control(vocabulary, config.eos_token.value_or("</s>"));

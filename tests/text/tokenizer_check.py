@@ -50,7 +50,9 @@ def random_ids(judge, count, seed):
     pool = [rng.randrange(size) for _ in range(200)] + first
     lists = [[rng.choice(pool) if rng.random() < 0.7 else rng.randrange(size) for _ in range(rng.randrange(1, 12))]
              for _ in range(count)]
-    return lists + [[rng.choice(first[:3] if rng.random() < 0.2 else first) for _ in range(8)] for _ in range(count // 4)]
+    lists += [[rng.choice(first[:3] if rng.random() < 0.2 else first) for _ in range(8)] for _ in range(count // 4)]
+    # SentencePiece's byte tokens from 3 on: two that spell a character, and a control token between them
+    return lists + [[197 + i, i % 3, 131 + i] for i in range(30) if size >= 300]
 
 
 def compare(binary, judge, count):
