@@ -26,6 +26,8 @@ inline const std::vector<RowsCase> kSoftmaxCases = {
     {0, 5}, {1, 1}, {3, 7}, {2, 100}, {2, 8192}, {1, 8193}, {2, 49152}, {1, 151936},
 };
 
+inline const std::vector<int> kTopK = {0, 1, 5, 64, 1000};
+
 struct LinearCase {
   int64_t tokens;
   int64_t out;
@@ -34,6 +36,19 @@ struct LinearCase {
 inline const std::vector<LinearCase> kLinearCases = {
     {0, 8, 32},  {1, 1, 1},     {1, 8, 32},     {2, 9, 33},    {3, 7, 64},
     {5, 24, 31}, {1, 576, 576}, {7, 100, 1536}, {65, 17, 256}, {1, 3, 8192},
+};
+
+struct MoeCase {
+  int64_t tokens;
+  int64_t experts;
+  int used;
+  int64_t hidden;
+  int64_t ffn;
+  bool normalize;
+};
+inline const std::vector<MoeCase> kMoeCases = {
+    {1, 1, 1, 8, 8, true},     {3, 4, 4, 31, 5, true},  {9, 5, 2, 64, 33, false},
+    {70, 16, 3, 32, 48, true}, {0, 4, 2, 32, 32, true},
 };
 
 // Shapes that models are made of, and batch sizes, to measure.

@@ -63,6 +63,35 @@ Weights random_weights(DType dtype, int64_t out, int64_t in, uint32_t seed) {
   return w;
 }
 
+std::pair<Weights, Weights> halves_of(const Weights& both) {
+  const auto middle = both.bytes.begin() + static_cast<ptrdiff_t>(both.bytes.size() / 2);
+  return {Weights{both.dtype, both.out / 2, both.in, {both.bytes.begin(), middle}},
+          Weights{both.dtype, both.out / 2, both.in, {middle, both.bytes.end()}}};
+}
+
+int64_t whole_blocks(DType dtype, int64_t in) {
+  const int block = dtype_info(dtype).block_elements;
+  return (in + block - 1) / block * block;
+}
+
+Linear linear_of(Device& device, ThreadPool& pool, const std::vector<const Weights*>& weights,
+                 const std::vector<const Matrix*>& biases) {
+  std::vector<TensorView> views;
+  std::vector<TensorView> bias_views;
+  for (const Weights* w : weights) views.push_back(w->view());
+  for (const Matrix* b : biases) {
+    bias_views.push_back(TensorView{b->values.data(), DType::kF32, Shape{b->cols}});
+  }
+  return make_linear(device, pool, LinearParts{views, bias_views}).value();
+}
+
+Norm norm_of(Device& device, NormKind kind, const Matrix& weight, const Matrix* bias) {
+  const TensorView w{weight.values.data(), DType::kF32, Shape{weight.cols}};
+  TensorView b;
+  if (bias != nullptr) b = TensorView{bias->values.data(), DType::kF32, Shape{bias->cols}};
+  return make_norm(device, kind, kNormEps, w, bias == nullptr ? nullptr : &b).value();
+}
+
 DealtBlocks::DealtBlocks(const std::vector<int>& lengths, int size, uint32_t seed)
     : block_size(size) {
   for (const int length : lengths) {

@@ -14,6 +14,8 @@
 #include "core/batch.h"
 #include "device/cpu/cpu_device.h"
 #include "device/exec_context.h"
+#include "ops/linear.h"
+#include "ops/norm.h"
 
 namespace tinyvllm::ops {
 
@@ -80,6 +82,14 @@ struct Weights {
   TensorView view() const { return TensorView{bytes.data(), dtype, Shape{out, in}}; }
 };
 Weights random_weights(DType dtype, int64_t out, int64_t in, uint32_t seed);
+std::pair<Weights, Weights> halves_of(const Weights& both);  // its upper rows and its lower
+int64_t whole_blocks(DType dtype, int64_t in);               // rounded up
+
+Linear linear_of(Device& device, ThreadPool& pool, const std::vector<const Weights*>& weights,
+                 const std::vector<const Matrix*>& biases = {});
+
+constexpr float kNormEps = 1e-5f;
+Norm norm_of(Device& device, NormKind kind, const Matrix& weight, const Matrix* bias = nullptr);
 
 // Block tables of some sequences, dealt out in random order; the null block is left alone.
 struct DealtBlocks {

@@ -9,10 +9,6 @@
 namespace tinyvllm::ops {
 namespace {
 
-bool same_bits(const float* a, const float* b, int64_t n) {
-  return std::memcmp(a, b, static_cast<size_t>(n) * sizeof(float)) == 0;
-}
-
 class LinearInvariance : public testing::TestWithParam<std::tuple<Isa, DType>> {};
 
 TEST_P(LinearInvariance, AnyBatchAndAnyThreads) {

@@ -23,11 +23,6 @@ void round_as_kernels_do(DType dtype, int64_t n, float* x) {
   reference::round_all_but_one(n, activation_block(dtype), 127, x);
 }
 
-int64_t whole_blocks(DType dtype, int64_t in) {
-  const int block = dtype_info(dtype).block_elements;
-  return (in + block - 1) / block * block;
-}
-
 struct Expected {
   std::vector<float> y;          // [out]
   std::vector<float> tolerance;  // [out]
@@ -60,21 +55,15 @@ Expected judge(const Weights& w, const float* x) {
   return e;
 }
 
-Linear make(OpRunner& runner, const std::vector<const Weights*>& weights,
-            const std::vector<const Matrix*>& biases = {}) {
-  std::vector<TensorView> views;
-  std::vector<TensorView> bias_views;
-  for (const Weights* w : weights) views.push_back(w->view());
-  for (const Matrix* b : biases) {
-    bias_views.push_back(TensorView{b->values.data(), DType::kF32, Shape{b->cols}});
-  }
-  return make_linear(runner.device(), runner.pool(), LinearParts{views, bias_views}).value();
-}
-
 class LinearTest : public testing::TestWithParam<std::tuple<Isa, DType>> {
  protected:
   OpRunner runner_{std::get<0>(GetParam()), 2};
   DType dtype_ = std::get<1>(GetParam());
+
+  Linear make(const std::vector<const Weights*>& weights,
+              const std::vector<const Matrix*>& biases = {}) {
+    return linear_of(runner_.device(), runner_.pool(), weights, biases);
+  }
 };
 
 TEST_P(LinearTest, AgreesWithReference) {
@@ -85,8 +74,8 @@ TEST_P(LinearTest, AgreesWithReference) {
     Matrix y(c.tokens, c.out, 2);
     Matrix sum = random_matrix(c.tokens, c.out, 4);
     const Matrix before = sum;
-    const Linear plain = make(runner_, {&w});
-    const Linear biased = make(runner_, {&w}, {&bias});
+    const Linear plain = make({&w});
+    const Linear biased = make({&w}, {&bias});
     runner_.run([&](ExecContext& ctx) { linear(ctx, plain, x.tensor(), y.tensor()); });
     runner_.run([&](ExecContext& ctx) { linear_add(ctx, biased, x.tensor(), sum.tensor()); });
     for (int64_t t = 0; t < c.tokens; ++t) {
@@ -108,22 +97,16 @@ TEST_P(LinearTest, GatedIsTheGateOfBothHalves) {
   for (const int64_t half : {int64_t{16}, int64_t{13}}) {
     const int64_t in = whole_blocks(dtype_, 96);
     const Weights both = random_weights(dtype_, 2 * half, in, 1);
-    Weights g{dtype_, half, in, {}};
-    Weights u = g;
-    const auto middle = both.bytes.begin() + static_cast<ptrdiff_t>(both.bytes.size() / 2);
-    g.bytes.assign(both.bytes.begin(), middle);
-    u.bytes.assign(middle, both.bytes.end());
+    const auto [g, u] = halves_of(both);
     const Matrix norm_weight = random_matrix(1, in, 5);
-    const Norm n = make_norm(runner_.device(), NormKind::kRms, 1e-6f,
-                             TensorView{norm_weight.values.data(), DType::kF32, Shape{in}}, nullptr)
-                       .value();
+    const Norm n = norm_of(runner_.device(), NormKind::kRms, norm_weight);
     Matrix x = random_matrix(70, in, 3, 2);
     Matrix normed(70, in);
     Matrix plain(70, 2 * half);
     Matrix split(70, half);
     Matrix whole(70, half);
-    const Linear one = make(runner_, {&both});
-    const Linear two = make(runner_, {&g, &u});
+    const Linear one = make({&both});
+    const Linear two = make({&g, &u});
     for (const Gate gate : {Gate::kSilu, Gate::kGeluTanh}) {
       runner_.run([&](ExecContext& ctx) {
         norm(ctx, n, x.tensor(), normed.tensor());

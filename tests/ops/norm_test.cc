@@ -11,19 +11,6 @@ namespace {
 
 class NormTest : public testing::TestWithParam<Isa> {};
 
-float largest(const float* x, int64_t n) {
-  float m = 0;
-  for (int64_t i = 0; i < n; ++i) m = std::max(m, std::fabs(x[i]));
-  return m;
-}
-
-Norm make(OpRunner& runner, NormKind kind, const Matrix& weight, const Matrix* bias) {
-  const TensorView w{weight.values.data(), DType::kF32, Shape{weight.cols}};
-  TensorView b;
-  if (bias != nullptr) b = TensorView{bias->values.data(), DType::kF32, Shape{bias->cols}};
-  return make_norm(runner.device(), kind, 1e-5f, w, bias == nullptr ? nullptr : &b).value();
-}
-
 TEST_P(NormTest, AgreesWithReference) {
   OpRunner runner(GetParam(), 2);
   for (const NormKind kind : {NormKind::kRms, NormKind::kLayer}) {
@@ -31,7 +18,7 @@ TEST_P(NormTest, AgreesWithReference) {
       Matrix x = random_matrix(c.rows, c.width, 1, 3, 5);
       const Matrix w = random_matrix(1, c.width, 2);
       const Matrix b = random_matrix(1, c.width, 3);
-      const Norm n = make(runner, kind, w, kind == NormKind::kLayer ? &b : nullptr);
+      const Norm n = norm_of(runner.device(), kind, w, kind == NormKind::kLayer ? &b : nullptr);
       Matrix y(c.rows, c.width, 3);
       Matrix sum = random_matrix(c.rows, c.width, 4);
       const Matrix before = sum;
@@ -39,7 +26,7 @@ TEST_P(NormTest, AgreesWithReference) {
       runner.run([&](ExecContext& ctx) { norm_add(ctx, n, x.tensor(), sum.tensor()); });
       std::vector<float> expected(static_cast<size_t>(c.width));
       for (int64_t r = 0; r < c.rows; ++r) {
-        reference::norm(kind, 1e-5f, c.width, w.row(0),
+        reference::norm(kind, kNormEps, c.width, w.row(0),
                         kind == NormKind::kLayer ? b.row(0) : nullptr, x.row(r), expected.data());
         const float roundings = static_cast<float>(c.width) / 8 + 16;
         const float tolerance = roundings * kEpsilon * (1 + largest(expected.data(), c.width));
@@ -58,7 +45,7 @@ TEST_P(NormTest, HeadsAreNormalisedEachOnItsOwn) {
   OpRunner runner(GetParam());
   Matrix x = random_matrix(3, 4 * 20, 1, 2, 1);
   const Matrix w = random_matrix(1, 20, 2);
-  const Norm n = make(runner, NormKind::kRms, w, nullptr);
+  const Norm n = norm_of(runner.device(), NormKind::kRms, w);
   Matrix y = x;
   runner.run([&](ExecContext& ctx) { head_norm(ctx, n, y.tensor()); });
   for (int64_t r = 0; r < 3; ++r) {
