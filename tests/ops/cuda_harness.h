@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "device/cuda/cuda_device.h"
-#include "tests/ops/harness.h"
+#include "tests/ops/bounded.h"
 
 namespace tinyvllm::ops {
 
-constexpr float kHalf = 0x1p-11f;  // the rounding to a half
+// More than a grid's second and third dimension have room for, and the rows worth looking at.
+constexpr int64_t kManyRows = 70000;
+constexpr int64_t kRowsOfMany[] = {0, 1, 65534, 65535, 65536, kManyRows - 1};
 
 class CudaTest : public testing::Test {
  protected:
@@ -51,6 +53,14 @@ class CudaTest : public testing::Test {
               ? f16_to_f32(reinterpret_cast<const uint16_t*>(bytes.data())[i])
               : reinterpret_cast<const float*>(bytes.data())[i];
     }
+  }
+  // The batch as it lies on the card.
+  Batch stage(const TestBatch& owner) {
+    Batch batch = owner.batch();
+    const size_t bytes = Batch::buffer_elements(batch.sizes) * sizeof(int32_t);
+    batch.data =
+        static_cast<const int32_t*>(device_->stage(StageSlot::kBatch, batch.data, bytes).value());
+    return batch;
   }
   void run(const Op& op, std::span<const KvView> kv = {}) {
     Arena measure;
