@@ -4,6 +4,7 @@
 #include "device/cuda/cuda_device.h"
 #include "sample/block/pack.h"
 #include "sample/cuda/sample_rows.h"
+#include "sample/cuda/tokens.h"
 #include "tests/sample/batch.h"
 
 namespace tinyvllm {
@@ -63,6 +64,28 @@ class CudaSampler : public testing::Test {
     return out;
   }
 
+  // Every row's largest, of rows as they lie or of those named.
+  std::vector<int32_t> choose_largest(const SampleBatch& batch, const std::vector<int32_t>* which) {
+    Tensor tensor = batch.tensor();
+    const Buffer logits = device_->allocate(batch.logits.size() * sizeof(float), "logits").value();
+    EXPECT_TRUE(device_->upload(logits.data(), batch.logits.data(), logits.bytes()).ok());
+    tensor.data = logits.data();
+    const void* rows = nullptr;
+    if (which != nullptr) {
+      rows = device_->stage(StageSlot::kSampling, which->data(), which->size() * sizeof(int32_t))
+                 .value();
+    }
+    std::vector<int32_t> chosen(which == nullptr ? static_cast<size_t>(batch.logit_rows)
+                                                 : which->size());
+    const auto count = static_cast<int>(chosen.size());
+    const auto tokens = cuda_sampler::Tokens::create(*device_, count).value();
+    tokens->choose_largest(tensor, static_cast<const int32_t*>(rows), count);
+    const Scores* scores = nullptr;
+    EXPECT_TRUE(tokens->collect(chosen, &scores).ok());
+    EXPECT_EQ(scores, nullptr);
+    return chosen;
+  }
+
   void expect_agreement(uint32_t seed, int vocabulary, size_t rows) {
     const SampleBatch batch = random_batch(seed, vocabulary, rows);
     expect_same(batch, sample_on_card(batch));
@@ -110,6 +133,44 @@ TEST_F(CudaSampler, RowsThatAreNotNumbersAndRowsWithNothingAllowed) {
     if (i % 6 == 0) batch.params[i].bad_words_token_ids = {{7}};
   }
   expect_same(batch, sample_on_card(batch));
+}
+
+// The short way for rows that want no more than the largest: what sampling at temperature 0 says.
+TEST_F(CudaSampler, TheLargestOfEachRow) {
+  for (const int width : {1, 31, 1024, 1025, 5000, 151936}) {
+    SampleBatch batch = random_batch(static_cast<uint32_t>(width), width, 80);
+    const auto row = [&](int64_t i) { return batch.logits.data() + i * batch.stride; };
+    row(0)[width / 2] = NAN;
+    row(1)[width / 3] = kInf;
+    std::fill_n(row(2), width, -kInf);
+    std::fill_n(row(3), width, -kInf);
+    row(3)[width - 1] = -1e30f;
+    std::fill_n(row(4), width, -2.0f);             // all equal
+    row(5)[width - 1] = row(5)[width / 2] = 1e4f;  // two
+    std::vector<int32_t> which;
+    for (int64_t i = batch.logit_rows - 1; i >= 0; --i) which.push_back(static_cast<int32_t>(i));
+    which.push_back(4);  // again
+    SamplingParams greedy;
+    greedy.temperature = 0;
+    batch.rows.clear();
+    for (const int32_t i : which) {
+      batch.rows.push_back({});
+      batch.rows.back().params = &greedy;
+      batch.rows.back().logit_row = i;
+    }
+    const std::vector<SampleOutput> expected = sample_on_cpu(batch);
+    const std::vector<int32_t> in_order = choose_largest(batch, nullptr);
+    const std::vector<int32_t> named = choose_largest(batch, &which);
+    for (size_t i = 0; i < which.size(); ++i) {
+      const auto at = static_cast<size_t>(which[i]);
+      EXPECT_EQ(in_order[at], expected[i].token) << "row " << at << " of " << width;
+      EXPECT_EQ(named[i], expected[i].token) << "row " << at << " of " << width;
+    }
+    EXPECT_EQ(in_order[0], kNotNumbers);
+    EXPECT_EQ(in_order[1], kNotNumbers);
+    EXPECT_EQ(in_order[2], kNotNumbers);
+    EXPECT_EQ(in_order[4], 0);
+  }
 }
 
 // Many small differences in one long answer would show here as one.
