@@ -1,6 +1,7 @@
 // The engine's promise on a card with --deterministic: a request's tokens do not depend on what
-// runs beside it, on how its prompt is cut, on block sizes or steps in flight. And without it: a
-// request alone is the same work whether a step is submitted ahead or not.
+// runs beside it, on how its prompt is cut or cached, on block sizes or steps in flight, nor on a
+// preemption. And without it: a request alone is the same work whether a step is submitted ahead or
+// not.
 #include "tests/engine/determinism.h"
 
 namespace tinyvllm {
@@ -37,6 +38,12 @@ TEST_P(CudaEngine, NorDoTheyWithACacheOfBytes) {
   expect_same_in_every_setting({1});
 }
 
+TEST_P(CudaEngine, NorOnAPrefixHitOfAnyLength) { expect_same_after_prefix_hits(); }
+
+TEST_P(CudaEngine, NorOnAPreemption) { expect_same_after_preemptions(); }
+
+TEST_P(CudaEngine, DISABLED_EverythingAtOnce) { expect_same_in_all_settings_at_once({1}); }
+
 TEST_P(CudaEngine, AGreedyAnswerIsTheSameWithAStepSubmittedAhead) {
   deterministic_ = false;
   std::vector<Tokens> answers;
@@ -50,9 +57,7 @@ TEST_P(CudaEngine, AGreedyAnswerIsTheSameWithAStepSubmittedAhead) {
   EXPECT_EQ(answers[0], answers[1]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, CudaEngine,
-                         testing::Values("gemma3", "llama", "mistral", "olmo2", "phi3", "qwen2",
-                                         "qwen3", "qwen3moe"),
+INSTANTIATE_TEST_SUITE_P(Models, CudaEngine, testing::ValuesIn(kGoldenModels),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -19,7 +19,6 @@ using Tokens = std::vector<int32_t>;
 struct Watched {
   Tokens tokens;
   std::map<int, std::vector<float>> logits;  // by position of the token fed last
-  int starts = 0;  // how often its prompt was begun: again after a preemption
 };
 
 struct Setting {
@@ -122,10 +121,8 @@ class Determinism : public testing::TestWithParam<std::string> {
       int64_t row = 0;
       for (const SequencePlan& sequence : plan.sequences) {
         const auto trace = traces.find(sequence.sequence);
-        const bool watch = trace != traces.end();
-        if (watch && sequence.position == 0) trace->second.starts += 1;
         if (!sequence.sample) continue;
-        if (watch) {
+        if (trace != traces.end()) {
           const float* x = logits.f32() + row * logits.stride;
           std::vector<float>& kept =
               trace->second.logits[sequence.position + sequence.num_tokens - 1];
@@ -211,6 +208,77 @@ class Determinism : public testing::TestWithParam<std::string> {
                      .threads = threads,
                      .depth = depth,
                      .others = 31});
+      }
+    }
+  }
+
+  void expect_same_after_prefix_hits() {
+    learn();
+    const int block = 8;
+    const auto engine = load({.name = "prefixes", .block_size = block});
+    const Tokens whole = prompt(1, prompt_length());
+    for (int shared = 0; shared <= prompt_length(); shared += is_real() ? 5 : 1) {
+      RequestOptions options;
+      options.cache_salt = str_cat("salt ", shared);
+      Tokens other(whole.begin(), whole.begin() + shared);
+      other.resize(whole.size() + 9, 60);
+      SamplingParams short_answer = params(0);
+      short_answer.max_tokens = 2;
+      ASSERT_TRUE(engine->add_request(other, short_answer, options).ok());
+      engine->run();
+      const uint64_t hits = engine->stats().prefix.hit_tokens;
+      expect_same(run_watched(*engine, 0, 1, options), str_cat("a shared prefix of ", shared));
+      // At least one token is computed anew; the three requests may find one another's blocks too.
+      const int found = std::min(shared / block, (prompt_length() - 1) / block) * block;
+      EXPECT_GE(engine->stats().prefix.hit_tokens - hits, static_cast<uint64_t>(3 * found));
+    }
+  }
+
+  // A cache for hardly more than one sequence. Requests that go before the watched ones grow until
+  // one of those has to give up its blocks and begin again.
+  void expect_same_after_preemptions() {
+    learn();
+    bool can_run_out = false;
+    const ModelInfo info = load({})->model().info();
+    for (const KvSpec& spec : info.kv_groups) can_run_out |= spec.window == 0;
+    for (const int depth : {0, 1}) {
+      Setting setting{.name = str_cat("preempted, depth ", depth), .chunk = 64, .block_size = 8};
+      setting.depth = depth;
+      setting.max_model_len = prompt_length() + 40;
+      setting.kv_cache_memory = smallest_cache(setting);
+      setting.enable_prefix_caching = false;
+      const auto engine = load(setting);
+      for (int elder = 3; elder < 40; elder += is_real() ? 12 : 3) {
+        SamplingParams long_answer = params(0);
+        long_answer.max_tokens = 30;
+        RequestOptions first;
+        first.priority = -1;
+        ASSERT_TRUE(engine->add_request(prompt(900, elder), long_answer, first).ok());
+        expect_same(run_watched(*engine, 0, 3), setting.name);
+      }
+      if (can_run_out) {
+        EXPECT_GT(engine->stats().preemptions, 0u) << setting.name;
+      }
+    }
+  }
+
+  void expect_same_in_all_settings_at_once(const std::vector<int>& thread_counts) {
+    learn();
+    uint64_t seed = 100;
+    for (const int chunk : {1, 7, 16, 64, 4096}) {
+      for (const int block : {8, 16, 32}) {
+        for (const int threads : thread_counts) {
+          for (const int depth : {0, 1}) {
+            expect_same({.name = str_cat("chunks of ", chunk, ", blocks of ", block, ", ", threads,
+                                         " threads, depth ", depth),
+                         .chunk = chunk,
+                         .block_size = block,
+                         .threads = threads,
+                         .depth = depth,
+                         .others = 31},
+                        ++seed);
+          }
+        }
       }
     }
   }

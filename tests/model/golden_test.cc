@@ -16,11 +16,6 @@ constexpr float kTolerance = 2e-4f;
 // The longest prompt that fits phi3's original length; longer ones run on the long factors.
 constexpr size_t kPhi3Original = 24;
 
-const std::vector<std::string> kCases = {
-    "gemma3",       "gemma3_deep", "llama",    "llama_bias",    "llama_linear",
-    "llama_llama3", "mistral",     "olmo2",    "phi3",          "qwen2",
-    "qwen2_yarn",   "qwen3",       "qwen3moe", "qwen3moe_plain"};
-
 enum class Form { kGguf, kFolder, kFolderV4 };
 constexpr const char* kFormNames[] = {"gguf", "folder", "folder_v4"};
 
@@ -98,7 +93,7 @@ TEST_P(GoldenTest, AgreesWithTransformers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, GoldenTest,
-                         testing::Combine(testing::ValuesIn(kCases),
+                         testing::Combine(testing::ValuesIn(kGoldenModels),
                                           testing::Values(Form::kGguf, Form::kFolder,
                                                           Form::kFolderV4),
                                           testing::ValuesIn(supported_isas())),

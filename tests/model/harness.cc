@@ -8,7 +8,6 @@
 
 #include "io/mapped_file.h"
 #include "io/safetensors_reader.h"
-#include "tests/data.h"
 
 namespace tinyvllm {
 namespace {

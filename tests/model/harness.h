@@ -10,6 +10,7 @@
 #include "engine/model_runner.h"
 #include "io/model_files.h"
 #include "model/registry.h"
+#include "tests/data.h"
 
 namespace tinyvllm {
 
