@@ -1,7 +1,6 @@
 #include "apps/device_flags.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 
 namespace tinyvllm {
 namespace {
@@ -18,30 +17,15 @@ void add_device_flags(CLI::App& command, DeviceFlags& flags) {
       ->group(kGroup)
       ->check(CLI::IsMember({"cpu", "cuda"}));
   command
-      .add_flag("--deterministic", flags.cuda.deterministic,
+      .add_flag("--deterministic", flags.deterministic,
                 "cuda: the same bytes whatever else runs, at a price in speed (cpu: always so)")
       ->group(kGroup);
   command
-      .add_option("--gpu-memory-utilization", flags.cuda.memory_utilization,
+      .add_option("--gpu-memory-utilization", flags.gpu_memory_utilization,
                   "cuda: how much of the card's memory may be used")
       ->group(kGroup)
       ->check(CLI::Range(0.05, 1.0))
       ->capture_default_str();
-}
-
-Result<RuntimeOptions> runtime_options(const DeviceFlags& flags) {
-  std::string device = flags.device;
-  if (device.empty()) {
-    const char* variable = std::getenv("DEVICE");
-    device = variable == nullptr || *variable == '\0' ? "cpu" : variable;
-    for (char& c : device) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (device != "cpu" && device != "cuda") {
-      return error("DEVICE: expected cpu or cuda, found '", printable(device), "'");
-    }
-  }
-  RuntimeOptions options{flags.threads, DeviceKind::kCpu, flags.cuda};
-  if (device == "cuda") options.device = DeviceKind::kCuda;
-  return options;
 }
 
 Result<std::unique_ptr<Runtime>> create_runtime(const DeviceFlags& flags) {

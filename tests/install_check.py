@@ -21,6 +21,11 @@ def run(*command):
     return done
 
 
+def refused(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300)
+    return done.stderr if done.returncode == 1 else None
+
+
 def check_headers(folder):
     """The installed headers include nothing but themselves and the standard library."""
     for header in folder.glob("*.h"):
@@ -40,6 +45,10 @@ with tempfile.TemporaryDirectory() as temporary:
     answer = run(built / "one_prompt", MODEL, question).stdout
     expected = run(prefix / "bin/tinyvllm", "run", "-m", MODEL, "-p", question, "-n", 64).stdout
     assert answer == expected and len(answer) > 50, f"{answer!r} is not {expected!r}"
+    assert run(built / "one_prompt", MODEL, question, "cpu").stdout == answer
+    assert refused(built / "one_prompt", MODEL, question, "gpu") == "error: device: expected cpu or cuda, found 'gpu'\n"
+    without = refused("env", "CUDA_VISIBLE_DEVICES=", built / "one_prompt", MODEL, question, "cuda")
+    assert without is not None and "CUDA" in without and "use --device cpu" in without, without
     many = run(built / "hundred_requests", MODEL)
     assert len(many.stdout.splitlines()) >= 100, many.stdout
     answers, steps = map(int, re.search(r"(\d+) answers in (\d+) steps", many.stderr).groups())

@@ -25,6 +25,10 @@ class Engine {
   // `model`: a .gguf file or a Hugging Face folder. `threads`: 0 takes the physical cores.
   static Result<std::unique_ptr<Engine>> load(const std::string& model,
                                               const EngineOptions& options = {}, int threads = 0);
+  // On a device of the caller's choice: load("model.gguf", {}, {.device = "cuda"}).
+  static Result<std::unique_ptr<Engine>> load(const std::string& model,
+                                              const EngineOptions& options,
+                                              const DeviceOptions& device);
   ~Engine();  // aborts what is left
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

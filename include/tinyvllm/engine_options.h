@@ -27,6 +27,15 @@ struct EngineOptions {
   LoadProgress load_progress = nullptr;
 };
 
+// Where an engine computes.
+struct DeviceOptions {
+  std::string device;  // "cpu" or "cuda"; empty: what the environment's DEVICE says, or else cpu
+  int threads = 0;     // 0: the physical cores
+  // Of a card:
+  bool deterministic = false;           // the same bytes whatever else runs, as a CPU always has it
+  double gpu_memory_utilization = 0.9;  // of its memory, what may be used
+};
+
 struct PrefixStats {
   uint64_t queried_tokens = 0;
   uint64_t hit_tokens = 0;

@@ -11,6 +11,7 @@
 #include "device/cuda/cuda_device.h"
 #include "device/device.h"
 #include "telemetry/tracer.h"
+#include "tinyvllm/engine_options.h"
 
 namespace tinyvllm {
 
@@ -19,6 +20,9 @@ struct RuntimeOptions {
   DeviceKind device = DeviceKind::kCpu;
   CudaOptions cuda = {};
 };
+
+// What a user chose, checked.
+Result<RuntimeOptions> runtime_options(const DeviceOptions& chosen);
 
 class Runtime {
  public:

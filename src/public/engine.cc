@@ -18,8 +18,16 @@ Engine::~Engine() = default;
 
 Result<std::unique_ptr<Engine>> Engine::load(const std::string& model, const EngineOptions& options,
                                              int threads) {
+  DeviceOptions device;
+  device.threads = threads;
+  return load(model, options, device);
+}
+
+Result<std::unique_ptr<Engine>> Engine::load(const std::string& model, const EngineOptions& options,
+                                             const DeviceOptions& device) {
   auto parts = std::make_unique<Parts>();
-  TRY_ASSIGN(parts->runtime, Runtime::create({threads}));
+  TRY_ASSIGN(const RuntimeOptions runtime, runtime_options(device));
+  TRY_ASSIGN(parts->runtime, Runtime::create(runtime));
   TRY_ASSIGN(std::unique_ptr<LLMEngine> loaded, LLMEngine::load(*parts->runtime, model, options));
   const GenerationDefaults& own = loaded->files().generation_defaults();
   TRY_ASSIGN(parts->defaults, default_params({own.temperature, own.top_p, own.min_p,

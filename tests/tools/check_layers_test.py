@@ -46,7 +46,7 @@ class CheckLayers(unittest.TestCase):
             ("model/a.cc", '#include "ops/cuda/ops.h"', False),
             ("engine/a.cc", '#include "device/cpu/cpu_device.h"', False),
             ("../apps/run.cc", "if (device.kind() == DeviceKind::kCpu) return;", False),
-            ("../apps/device_flags.cc", "options.device = DeviceKind::kCuda;", True),
+            ("device/a.cc", "options.device = DeviceKind::kCuda;", True),
         ]:
             status, said = check({name: f"// head\n{line}\n"})
             self.assertEqual(status, 0 if passes else 1, name)
