@@ -19,6 +19,19 @@ int64_t blocks_of_sequence(const KvSpec& spec, int64_t tokens, const EngineOptio
   return std::min(blocks_for(tokens, options.block_size), blocks_for(live, options.block_size) + 2);
 }
 
+Error too_small(size_t budget, int64_t tokens, size_t needed, const EngineOptions& options) {
+  const std::string found = human_bytes(static_cast<double>(budget));
+  const std::string takes = human_bytes(static_cast<double>(needed));
+  if (options.kv_cache_memory != 0) {
+    return error("kv_cache_memory: ", found, " hold not even ", tokens, " tokens, which take ",
+                 takes);
+  }
+  return error("out of memory: weights and activations leave ", found, " for the KV cache, and ",
+               tokens, " tokens take ", takes,
+               "; a smaller model, fewer --max-num-batched-tokens or, on a card, a larger "
+               "--gpu-memory-utilization would help");
+}
+
 }  // namespace
 
 Result<DType> kv_cache_dtype(const std::string& name) {
@@ -49,9 +62,7 @@ Result<KvSizing> size_kv_cache(const std::vector<KvSpec>& specs, int64_t context
   int64_t length = wanted;
   while (length > options.block_size && bytes_for(length, 1) > budget) length -= options.block_size;
   if (bytes_for(length, 1) > budget) {
-    return error("kv_cache_memory: ", human_bytes(static_cast<double>(budget)), " hold not even ",
-                 length, " tokens, which take ",
-                 human_bytes(static_cast<double>(bytes_for(length, 1))));
+    return too_small(budget, length, bytes_for(length, 1), options);
   }
   if (length < wanted) {
     const std::string fits =

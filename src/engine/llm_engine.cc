@@ -45,10 +45,10 @@ Result<std::unique_ptr<ModelFiles>> open_files(Runtime& runtime, const std::stri
   return make_dummy(path, type, /*pure=*/false, runtime.device(), runtime.pool());
 }
 
-void expect_weights(Device& device, const ModelFiles& files) {
+Status expect_weights(Device& device, const ModelFiles& files) {
   std::vector<TensorView> views;
   for (const WeightTensor& tensor : files.weights().tensors()) views.push_back(tensor.view);
-  ops::expect_weights(device, views);
+  return ops::expect_weights(device, views);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
     kernels = std::async(std::launch::async, [&] { ops::load_weight_kernels(runtime.device()); });
   }
   TRY_ASSIGN(engine->files_, open_files(runtime, path, options));
-  expect_weights(runtime.device(), *engine->files_);
+  TRY(expect_weights(runtime.device(), *engine->files_));
   std::optional<TouchAhead> touching;
   if (!runtime.device().host_reads()) touching.emplace(engine->files_->weights());
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));

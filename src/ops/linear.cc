@@ -87,8 +87,9 @@ void load_weight_kernels(const Device& device) {
   if (device.kind() == DeviceKind::kCuda) cuda::load_weight_kernels();
 }
 
-void expect_weights(Device& device, std::span<const TensorView> weights) {
-  if (device.kind() == DeviceKind::kCuda) cuda::expect_weights(device, weights);
+Status expect_weights(Device& device, std::span<const TensorView> weights) {
+  if (device.kind() == DeviceKind::kCuda) return cuda::expect_weights(device, weights);
+  return Status();
 }
 
 Result<Linear> make_linear(Device& device, ThreadPool& pool, const LinearParts& parts) {

@@ -46,8 +46,9 @@ struct LinearParts {
 // Loads what a device runs on weights when it gets them, so that the first does not wait for it.
 // Beside anything else, on any thread.
 void load_weight_kernels(const Device& device);
-// These come next: room is made for them, beside whatever the caller does until then.
-void expect_weights(Device& device, std::span<const TensorView> weights);
+// These come next: room is made for them, beside whatever the caller does until then. An error when
+// the device cannot have room for them.
+Status expect_weights(Device& device, std::span<const TensorView> weights);
 
 // Parts of different dtypes are allowed (files mix them). The views must outlive the Linear: F16
 // and BF16 are used where they lie.

@@ -36,6 +36,20 @@ size_t CardMemory::available() const {
   return usable > used ? usable - used : 0;
 }
 
+Status CardMemory::check_room(size_t bytes, const std::string& what) const {
+  const size_t room = available();
+  if (bytes <= room) return Status();
+  size_t free_bytes = 0;
+  size_t total = 0;
+  TRY(check(cudaMemGetInfo(&free_bytes, &total), "asking for its memory"));
+  return error("out of device memory: ", what, " take ", human(bytes), ", and of the card's ",
+               human(total), " --gpu-memory-utilization ", limits_.utilization, " leaves ",
+               human(room), " free; ",
+               bytes <= free_bytes ? "a larger one, a smaller model or a type of fewer bits"
+                                   : "a smaller model or a type of fewer bits",
+               " would help");
+}
+
 Result<void*> CardMemory::allocate(size_t bytes, const std::string& what) {
   if (void* piece = limits_.is_cut ? cut(bytes) : nullptr) return piece;
   TRY_ASSIGN(void* const data, allocate_as_it_is(bytes, what));

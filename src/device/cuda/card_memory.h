@@ -25,6 +25,8 @@ class CardMemory {
   CardMemory& operator=(const CardMemory&) = delete;
 
   size_t available() const;
+  // An error that says what is needed, what is there and what would help, where that is too little.
+  Status check_room(size_t bytes, const std::string& what) const;
   // Zeros for whoever comes behind what `ops` has by now.
   Result<void*> allocate(size_t bytes, const std::string& what);
   // Not cleared, and a region to itself.

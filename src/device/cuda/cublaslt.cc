@@ -113,7 +113,12 @@ Result<std::unique_ptr<CublasLt>> CublasLt::open() {
     return error("cuBLASLt did not start: status ", static_cast<int>(status));
   }
   if (cudaMalloc(&lt->workspace_, kWorkspaceBytes) != cudaSuccess) {
-    return error("out of device memory: 32 MB for cuBLASLt");
+    size_t free_bytes = 0;
+    size_t total = 0;
+    cudaMemGetInfo(&free_bytes, &total);
+    cudaGetLastError();  // so that it is not taken for the next call's
+    return error("out of device memory: 32 MB for cuBLASLt, ",
+                 human_bytes(static_cast<double>(free_bytes)), " free");
   }
   return lt;
 }

@@ -79,13 +79,16 @@ DeviceSpec CudaDevice::spec() const {
   return {static_cast<size_t>(attribute(cudaDevAttrL2CacheSize)), 2 * clock_hz * bus_bytes};
 }
 
-void CudaDevice::expect_weights(size_t bytes, bool packs) {
+Status CudaDevice::expect_weights(const ExpectedWeights& expected) {
   settle();
   memory_->drop_expected();
-  beside_ = std::thread([this, bytes, packs] {
-    const bool is_there = memory_->expect(bytes);
-    if (is_there && packs) (void)scratch_->prepare();  // a failure is met again when it is needed
+  TRY(memory_->check_room(expected.least_bytes, "the weights"));
+  beside_ = std::thread([this, expected] {
+    const bool is_there = memory_->expect(expected.bytes);
+    // A failure is met again when it is needed.
+    if (is_there && expected.pack) (void)scratch_->prepare();
   });
+  return Status();
 }
 
 void CudaDevice::settle() const {

@@ -71,9 +71,14 @@ class CudaDevice final : public Device {
     return result;
   }
 
-  // So many bytes of weights come next: takes the memory beside whatever the caller does, and
-  // scratch, if some are to be packed.
-  void expect_weights(size_t bytes, bool packs);
+  // Weights come next: takes the memory beside whatever the caller does, and scratch, if some are
+  // to be packed. An error, and nothing is taken, where the card has no room for the least of them.
+  struct ExpectedWeights {
+    size_t bytes = 0;        // with what lies between them
+    size_t least_bytes = 0;  // that are needed in any case
+    bool pack = false;
+  };
+  Status expect_weights(const ExpectedWeights& expected);
   // Weights go up while the caller goes on; `then` enqueues, some time before `stream` is answered,
   // what follows the copy. `from` stays as it is until the memory they go to is freed, or `stream`
   // was asked for.

@@ -25,7 +25,7 @@ void embedding(ExecContext& ctx, const Embedding& e, const Batch& batch, float s
 void gather_logit_rows(ExecContext& ctx, const Batch& batch, const Tensor& x, const Tensor& y);
 
 void load_weight_kernels();
-void expect_weights(Device& device, std::span<const TensorView> weights);
+Status expect_weights(Device& device, std::span<const TensorView> weights);
 Result<Linear> make_linear(Device& device, const LinearParts& parts);
 void linear(ExecContext& ctx, const Norm* norm, const Linear& w, Epilogue epilogue, const Tensor& x,
             const Tensor& y);

@@ -44,6 +44,10 @@ Planes planes_of(const Packed& p) {
           aligned(p.out * scale_bytes(p))};
 }
 
+size_t bytes_of(const Packed& p) {
+  return static_cast<size_t>(p.out * (low_bytes(p) + high_bytes(p) + scale_bytes(p)));
+}
+
 // Memory for a matrix of that form.
 Result<Matrix> allocate_matrix(Device& device, const Packed& form) {
   Matrix matrix{form, {}};
@@ -148,20 +152,22 @@ void load_weight_kernels() {
   load_packing();
 }
 
-void expect_weights(Device& device, std::span<const TensorView> weights) {
-  size_t bytes = 0;
-  bool packs = false;
+// Every matrix of a file is used, and once (a head that is the embedding is the same tensor), or
+// the model is refused; so their bytes are needed, if nothing else is.
+Status expect_weights(Device& device, std::span<const TensorView> weights) {
+  CudaDevice::ExpectedWeights expected;
   for (const TensorView& view : weights) {
     const Shape& shape = view.shape;
     if (shape.rank > 1 && can_pack(view.dtype)) {
       const Packed form = packed_form(view.dtype, shape.rows(), shape.row_elements());
-      bytes += planes_of(form).bytes();
-      packs = packs || !is_file_form(view.dtype, form);
+      expected.bytes += planes_of(form).bytes();
+      expected.least_bytes += bytes_of(form);
+      expected.pack = expected.pack || !is_file_form(view.dtype, form);
     } else {  // a norm or a bias, as floats
-      bytes += static_cast<size_t>(aligned(shape.elements() * int64_t{sizeof(float)}));
+      expected.bytes += static_cast<size_t>(aligned(shape.elements() * int64_t{sizeof(float)}));
     }
   }
-  static_cast<CudaDevice&>(device).expect_weights(bytes, packs);
+  return static_cast<CudaDevice&>(device).expect_weights(expected);
 }
 
 Result<Linear> make_linear(Device& device, const LinearParts& parts) {
@@ -181,9 +187,8 @@ Result<Linear> make_linear(Device& device, const LinearParts& parts) {
       TRY_ASSIGN(matrix, upload_matrix(device, views.subspan(begin, end - begin)));
     }
     begin = end;
-    const Packed& p = matrix.packed;
-    weights->out += p.out;
-    weights->bytes += static_cast<size_t>(p.out * (low_bytes(p) + high_bytes(p) + scale_bytes(p)));
+    weights->out += matrix.packed.out;
+    weights->bytes += bytes_of(matrix.packed);
     weights->parts.push_back(std::move(matrix));
   }
   TRY_ASSIGN(weights->bias, make_bias(device, parts, weights->out));

@@ -16,7 +16,7 @@ Result<Embedding> make_embedding(Device&, const TensorView&) { not_built(); }
 void embedding(ExecContext&, const Embedding&, const Batch&, float, const Tensor&) { not_built(); }
 void gather_logit_rows(ExecContext&, const Batch&, const Tensor&, const Tensor&) { not_built(); }
 void load_weight_kernels() { not_built(); }
-void expect_weights(Device&, std::span<const TensorView>) { not_built(); }
+Status expect_weights(Device&, std::span<const TensorView>) { not_built(); }
 Result<Linear> make_linear(Device&, const LinearParts&) { not_built(); }
 void linear(ExecContext&, const Norm*, const Linear&, Epilogue, const Tensor&, const Tensor&) {
   not_built();
