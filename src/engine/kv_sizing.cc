@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/log.h"
 #include "ops/attention.h"
 
 namespace tinyvllm {
@@ -64,19 +63,19 @@ Result<KvSizing> size_kv_cache(const std::vector<KvSpec>& specs, int64_t context
   if (bytes_for(length, 1) > budget) {
     return too_small(budget, length, bytes_for(length, 1), options);
   }
+  KvSizing sizing;
   if (length < wanted) {
     const std::string fits =
         str_cat("the KV cache of ", human_bytes(static_cast<double>(budget)), " holds ", length,
                 " tokens; the context of ", wanted, " would take ",
                 human_bytes(static_cast<double>(bytes_for(wanted, 1))));
     if (options.max_model_len != 0) return error("max_model_len: ", fits);
-    log_warning(fits, ", so the context is ", length);
+    sizing.lowered = str_cat(fits, ", so the context is ", length);
   }
 
   int64_t sequences = 1;
   while (sequences < options.max_num_seqs && bytes_for(length, sequences + 1) <= budget)
     sequences += 1;
-  KvSizing sizing;
   sizing.max_model_len = static_cast<int>(length);
   for (const KvSpec& spec : specs) {
     const int64_t blocks = 1 + sequences * blocks_of_sequence(spec, length, options);

@@ -19,10 +19,11 @@ struct KvSizing {
   std::vector<KvGroup> groups;
   int max_model_len = 0;
   size_t bytes = 0;
+  std::string lowered;  // words for the log, where the context is less than the model's
 };
 
-// The model's context is lowered, with one line in the log, when the cache cannot hold it; a
-// context that was asked for and does not fit is an error.
+// The model's context is lowered when the cache cannot hold it; a context that was asked for and
+// does not fit is an error.
 Result<KvSizing> size_kv_cache(const std::vector<KvSpec>& specs, int64_t context_length,
                                size_t default_budget, const EngineOptions& options);
 

@@ -1,5 +1,6 @@
 #include "engine/llm_engine.h"
 
+#include <algorithm>
 #include <future>
 #include <malloc.h>
 #include <map>
@@ -100,20 +101,29 @@ void LLMEngine::open_chat_template() {
 
 Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
   const ModelInfo& info = model_->info();
-  TRY_ASSIGN(const KvSizing sizing, size_kv_cache(info.kv_groups, info.context_length,
-                                                  runtime.device().cache_budget(), options));
-  max_model_len_ = sizing.max_model_len;
-  log_info("KV cache: ", human_bytes(static_cast<double>(sizing.bytes)), ", ",
-           (sizing.groups.front().num_blocks - 1) * options.block_size, " tokens");
-
+  // At first of all memory that the weights leave: how long a sequence may become, which decides
+  // over activations. Then of what those leave.
+  KvSizing sizing;
+  size_t budget = SIZE_MAX;
+  const auto size_cache = [&]() -> Result<std::vector<int>> {
+    budget = std::min(budget, runtime.device().cache_budget());
+    TRY_ASSIGN(sizing, size_kv_cache(info.kv_groups, info.context_length, budget, options));
+    std::vector<int> num_blocks;
+    for (const KvGroup& group : sizing.groups) num_blocks.push_back(group.num_blocks);
+    return num_blocks;
+  };
   RunnerConfig runner;
-  runner.max_model_len = max_model_len_;
+  TRY_ASSIGN(runner.num_blocks, size_cache());
+  runner.max_model_len = sizing.max_model_len;
   runner.block_size = options.block_size;
-  for (const KvGroup& group : sizing.groups) runner.num_blocks.push_back(group.num_blocks);
   runner.max_num_batched_tokens = options.max_num_batched_tokens;
   runner.max_num_seqs = options.max_num_seqs;
   runner.max_num_logits = options.max_num_seqs + SchedulerConfig().max_scored_tokens;
-  TRY_ASSIGN(runner_, ModelRunner::create(runtime, *model_, runner));
+  TRY_ASSIGN(runner_, ModelRunner::create(runtime, *model_, runner, size_cache));
+  max_model_len_ = sizing.max_model_len;
+  if (!sizing.lowered.empty()) log_warning(sizing.lowered);
+  log_info("KV cache: ", human_bytes(static_cast<double>(sizing.bytes)), ", ",
+           (sizing.groups.front().num_blocks - 1) * options.block_size, " tokens");
   blocks_ = std::make_unique<BlockManager>(sizing.groups, options.block_size,
                                            options.enable_prefix_caching);
   SchedulerConfig scheduler;

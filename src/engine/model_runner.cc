@@ -16,14 +16,24 @@ ModelRunner::ModelRunner(Runtime& runtime, const Model& model, const RunnerConfi
       model_(model),
       backend_(runtime.tracer().intern(runtime.device().name())),
       builder_(static_cast<int>(model.info().kv_groups.size()), config.block_size),
-      recorder_(runtime.device().make_recorder()) {}
+      recorder_(runtime.device().make_recorder()) {
+  for (const KvSpec& spec : model.info().kv_groups) {
+    kv_.push_back(KvView{nullptr, spec, config.block_size, 0});
+  }
+}
 
 ModelRunner::~ModelRunner() { runtime_.give_back(leased_); }
 
 Result<std::unique_ptr<ModelRunner>> ModelRunner::create(Runtime& runtime, const Model& model,
-                                                         const RunnerConfig& config) {
+                                                         const RunnerConfig& config,
+                                                         const SizeCache& size_cache) {
   std::unique_ptr<ModelRunner> runner(new ModelRunner(runtime, model, config));
-  TRY(runner->allocate(config));
+  TRY(runner->allocate_activations(config));
+  std::vector<int> num_blocks = config.num_blocks;
+  if (size_cache) {
+    TRY_ASSIGN(num_blocks, size_cache());
+  }
+  TRY(runner->allocate_cache(num_blocks));
   if (!runtime.device().warms_up()) return runner;
   const int most = runner->largest_blocks_ * config.block_size;
   TRY(warm_up([&](const StepPlan& plan) { return runner->wait(runner->enqueue(plan)); },
@@ -33,27 +43,32 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::create(Runtime& runtime, const
   return runner;
 }
 
-Status ModelRunner::allocate(const RunnerConfig& config) {
-  const std::vector<KvSpec>& groups = model_.info().kv_groups;
-  CHECK(config.num_blocks.size() == groups.size())
-      << config.num_blocks.size() << " pools for " << groups.size() << " KV groups";
-  for (size_t group = 0; group < groups.size(); ++group) {
-    const KvSpec& spec = groups[group];
-    const int num_blocks = config.num_blocks[group];
-    const size_t bytes =
-        ops::kv_block_bytes(spec, config.block_size) * static_cast<size_t>(num_blocks);
-    TRY(runtime_.lease(bytes, "the KV cache"));
-    leased_ += bytes;
-    TRY_ASSIGN(Buffer memory, runtime_.device().allocate(bytes, "the KV cache"));
-    kv_.push_back(KvView{memory.data(), spec, config.block_size, num_blocks});
-    kv_memory_.push_back(std::move(memory));
-  }
+Status ModelRunner::allocate_activations(const RunnerConfig& config) {
   TRY_ASSIGN(sampler_, Sampler::create(runtime_.device(), config.max_num_seqs));
   const size_t bytes = measure_activations(config);
   TRY(runtime_.lease(bytes, "activations"));
   leased_ += bytes;
-  TRY_ASSIGN(activations_, runtime_.device().allocate(bytes, "activations"));
+  TRY_ASSIGN(activations_,
+             runtime_.device().allocate(
+                 bytes, "activations (fewer --max-num-batched-tokens would need less)"));
   arena_ = Arena(activations_.data(), activations_.bytes());
+  return Status();
+}
+
+Status ModelRunner::allocate_cache(const std::vector<int>& num_blocks) {
+  CHECK(num_blocks.size() == kv_.size())
+      << num_blocks.size() << " pools for " << kv_.size() << " KV groups";
+  for (size_t group = 0; group < kv_.size(); ++group) {
+    KvView& view = kv_[group];
+    const size_t bytes =
+        ops::kv_block_bytes(view.spec, view.block_size) * static_cast<size_t>(num_blocks[group]);
+    TRY(runtime_.lease(bytes, "the KV cache"));
+    leased_ += bytes;
+    TRY_ASSIGN(Buffer memory, runtime_.device().allocate(bytes, "the KV cache"));
+    view.data = memory.data();
+    view.num_blocks = num_blocks[group];
+    kv_memory_.push_back(std::move(memory));
+  }
   return Status();
 }
 
@@ -67,11 +82,8 @@ size_t ModelRunner::measure_activations(const RunnerConfig& config) {
   largest.sizes.num_sequences = std::min(config.max_num_seqs, config.max_num_batched_tokens);
   largest.sizes.num_logits = std::max(largest.sizes.num_sequences, config.max_num_logits);
   largest.sizes.num_groups = static_cast<int>(kv_.size());
-  largest.sizes.max_blocks = config.num_blocks.front();
-  if (config.max_model_len > 0) {
-    largest.sizes.max_blocks =
-        std::min(largest.sizes.max_blocks, config.max_model_len / config.block_size + 1);
-  }
+  largest.sizes.max_blocks = config.max_model_len > 0 ? config.max_model_len / config.block_size + 1
+                                                      : config.num_blocks.front();
   // The most that decoding is rounded up to.
   BatchSizes decode = largest.sizes;
   decode.num_tokens = decode.num_logits = decode.num_sequences;

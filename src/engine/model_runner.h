@@ -28,9 +28,15 @@ struct RunnerConfig {
 
 class ModelRunner final : public Runner {
  public:
-  // Makes the KV cache and the arena; fails when the device has no room for them.
+  // Asked when all but the KV cache has its memory: the blocks of each group, for sequences that
+  // are no longer than the configuration's.
+  using SizeCache = std::function<Result<std::vector<int>>()>;
+
+  // Makes the arena and the KV cache; fails when the device has no room for them. Without
+  // `size_cache` there are as many blocks as the configuration says.
   static Result<std::unique_ptr<ModelRunner>> create(Runtime& runtime, const Model& model,
-                                                     const RunnerConfig& config);
+                                                     const RunnerConfig& config,
+                                                     const SizeCache& size_cache = nullptr);
   ~ModelRunner() override;
 
   Ticket submit(const StepPlan& plan) override;
@@ -50,7 +56,8 @@ class ModelRunner final : public Runner {
 
  private:
   ModelRunner(Runtime& runtime, const Model& model, const RunnerConfig& config);
-  Status allocate(const RunnerConfig& config);
+  Status allocate_activations(const RunnerConfig& config);
+  Status allocate_cache(const std::vector<int>& num_blocks);
   size_t measure_activations(const RunnerConfig& config);
   // A step that was submitted and not yet waited for.
   struct InFlight {

@@ -155,12 +155,12 @@ Status CudaDevice::health() const {
 
 size_t CudaDevice::available_memory() const { return memory_->available(); }
 
-// All but what activations and the libraries take, which come after it.
+// All but what comes after it: kernels that are loaded when they are first used, and graphs.
 size_t CudaDevice::cache_budget() const {
-  constexpr size_t kForOthers = size_t{3} << 30;
+  constexpr size_t kForOthers = size_t{1} << 30;
   settle();
   const size_t available = available_memory();
-  return available > 2 * kForOthers ? available - kForOthers : available / 2;
+  return available - std::min(kForOthers, available / 4);
 }
 
 Status CudaDevice::grow(Pinned& pinned, size_t bytes) {
