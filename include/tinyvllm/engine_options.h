@@ -9,7 +9,7 @@
 
 namespace tinyvllm {
 
-// Called while weights are loaded: the tensor at hand, and bytes done of all.
+// Called while weights are loaded: the tensor at hand, if any, and bytes done of all.
 using LoadProgress = std::function<void(std::string_view tensor, int64_t done, int64_t total)>;
 
 struct EngineOptions {

@@ -74,6 +74,10 @@ class Device {
   // and the ops that follow can tell.
   virtual Status upload(void* to, const void* from, size_t bytes) = 0;
   virtual Status download(void* to, const void* from, size_t bytes) = 0;
+  // Bytes of weights that are still to be sent, where they go up while the caller goes on.
+  virtual size_t unsent_bytes() const { return 0; }
+  // Waits until there are none, and says now and then how many are left.
+  virtual void wait_for_weights(const std::function<void(size_t unsent)>& /*news*/) {}
   // A step's input as the device's ops see it. The host's side may be changed at once; the device's
   // is good until the slot's next call, and stays where it is unless it must grow.
   virtual Result<const void*> stage(StageSlot slot, const void* host, size_t bytes) = 0;

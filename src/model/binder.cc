@@ -54,6 +54,7 @@ Result<WeightBinder::Source> WeightBinder::take(const std::string& source, const
   if (listing_ != nullptr && files_.weights().tensors().empty()) return Source{source, {}};
   TRY_ASSIGN(const TensorView view, files_.weights().get(source, shape));
   if (listing_ != nullptr || seen) return Source{source, view, seen};
+  report(source, device_.unsent_bytes());
   const int64_t begin = now_ns();
   const auto bad_row = ops::find_not_finite(device_, pool_, view);
   if (stats_ != nullptr) {
@@ -62,8 +63,13 @@ Result<WeightBinder::Source> WeightBinder::take(const std::string& source, const
   }
   if (bad_row) return not_finite(source, *bad_row);
   loaded_bytes_ += static_cast<int64_t>(view.bytes());
-  if (progress_) progress_(source, loaded_bytes_, static_cast<int64_t>(files_.file_bytes()));
   return Source{source, view};
+}
+
+void WeightBinder::report(std::string_view tensor, size_t unsent) const {
+  if (!progress_) return;
+  progress_(tensor, loaded_bytes_ - static_cast<int64_t>(unsent),
+            static_cast<int64_t>(files_.file_bytes()));
 }
 
 void WeightBinder::list(ModelListing::Weight weight) {
@@ -227,6 +233,8 @@ Result<std::vector<float>> WeightBinder::factors(const std::string& name, int64_
 // Rows that the device found to be no numbers are known by where the file's map has them.
 Status WeightBinder::check_on_device() const {
   if (listing_ != nullptr) return Status();
+  device_.wait_for_weights([&](size_t unsent) { report("", unsent); });
+  report("", 0);
   TRY_ASSIGN(const void* const bad, ops::first_not_finite(device_));
   if (bad == nullptr) return Status();
   for (const WeightTensor& tensor : files_.weights().tensors()) {

@@ -91,6 +91,7 @@ class WeightBinder {
   Result<Source> take_named(const std::string& name, Kind kind, const Shape& shape,
                             float offset = 0);
   void list(ModelListing::Weight weight);
+  void report(std::string_view tensor, size_t unsent) const;
   Result<std::vector<Source>> take_experts(const std::string& name, int64_t count, int64_t out,
                                            int64_t in);
   Status check_on_device() const;

@@ -107,11 +107,13 @@ void CudaDevice::free(void* data, size_t /*bytes*/) {
 }
 
 CUstream_st* CudaDevice::stream() {
-  if (is_uploading_) {
-    is_uploading_ = false;
-    if (const Status sent = judged(uploader_->drain()); !sent.ok()) fail(sent.message());
-  }
+  if (is_uploading_) wait_for_weights(nullptr);
   return stream_;
+}
+
+void CudaDevice::wait_for_weights(const Uploader::News& news) {
+  if (!std::exchange(is_uploading_, false)) return;
+  if (const Status sent = judged(uploader_->drain(0, news)); !sent.ok()) fail(sent.message());
 }
 
 Status CudaDevice::upload_weights(void* to, const void* from, size_t bytes, Uploader::Then then) {

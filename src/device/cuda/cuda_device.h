@@ -46,6 +46,8 @@ class CudaDevice final : public Device {
   bool host_reads() const override { return false; }
   Status upload(void* to, const void* from, size_t bytes) override;
   Status download(void* to, const void* from, size_t bytes) override;
+  size_t unsent_bytes() const override { return uploader_->unsent(); }
+  void wait_for_weights(const Uploader::News& news) override;
   Result<const void*> stage(StageSlot slot, const void* host, size_t bytes) override;
   std::unique_ptr<StepRecorder> make_recorder() override;
   int steps_ahead() const override { return 1; }

@@ -29,6 +29,7 @@ constexpr uint64_t kNotCut = ~uint64_t{0};
 constexpr size_t kSpare = 6;
 constexpr auto kLate = std::chrono::milliseconds(1);
 constexpr auto kNap = std::chrono::microseconds(10);
+constexpr auto kNewsAfter = std::chrono::milliseconds(100);
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPage = size_t{4} << 10;
 
@@ -156,19 +157,21 @@ Status Uploader::post(void* to, const void* region, const void* from, size_t byt
     Posted& whole = posted_.emplace_back(Posted{kNotCut, std::move(then)});
     uncut_.push_back(
         {static_cast<char*>(to), region, static_cast<const char*>(from), bytes, &whole});
+    unsent_ += bytes;
     is_time = posted_.size() >= kAtOnce && is_sent(posted_[kAtOnce - 1]);
   }
   more_.notify_all();
   // So that what is done with the first ones is done while the others travel.
-  return is_time ? follow(kAtOnce) : Status();
+  return is_time ? follow(kAtOnce, nullptr) : Status();
 }
 
 // When something failed, too, nobody reads or sends what was posted once this has returned.
-Status Uploader::drain(size_t newest) {
+Status Uploader::drain(size_t newest, const News& news) {
   settle();
   Status followed;
   while (followed.ok() && posted_.size() > newest) {
-    followed = follow(std::min(posted_.size() - newest, kAtOnce));
+    followed = follow(std::min(posted_.size() - newest, kAtOnce), news);
+    if (news) news(unsent_);
   }
   if (followed.ok() && newest > 0) return followed;
   std::unique_lock lock(mutex_);
@@ -182,11 +185,16 @@ Status Uploader::drain(size_t newest) {
 }
 
 // Waits until the oldest ones are sent.
-Status Uploader::follow(size_t count) {
+Status Uploader::follow(size_t count, const News& news) {
   std::vector<Posted> oldest;
   {
     std::unique_lock lock(mutex_);
-    less_.wait(lock, [&] { return is_sent(posted_[count - 1]); });
+    while (!less_.wait_for(lock, kNewsAfter, [&] { return is_sent(posted_[count - 1]); })) {
+      if (!news) continue;
+      lock.unlock();
+      news(unsent_);
+      lock.lock();
+    }
     TRY(failure_);
     const auto end = posted_.begin() + static_cast<ptrdiff_t>(count);
     oldest.assign(std::move_iterator(posted_.begin()), std::move_iterator(end));
@@ -300,6 +308,7 @@ void Uploader::send(Batch& batch, std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (!sent.ok() && failure_.ok()) failure_ = std::move(sent);
   batch.is_sent = true;
+  unsent_ -= batch.bytes;
   travelling_.push_back(&batch);
   less_.notify_one();
 }

@@ -9,6 +9,7 @@
 // copies do not) and is gone when the weights are there.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -45,8 +46,12 @@ class Uploader {
   Status go_behind_ops();
   Status go_behind(CUevent_st* event);
   // All that was posted, but for the newest few, is enqueued; `ops` waits for it, and `then`, which
-  // is called now, enqueues there what is to be done with it.
-  Status drain(size_t newest = 0);
+  // is called now, enqueues there what is to be done with it. `news`, if any, hears now and then
+  // what is still unsent.
+  using News = std::function<void(size_t unsent)>;
+  Status drain(size_t newest = 0, const News& news = nullptr);
+  // Bytes that were posted and that the card was not yet told to fetch. For any thread.
+  size_t unsent() const { return unsent_; }
   // Gives the pinned memory and the threads back, until something is posted again.
   void rest();
 
@@ -89,7 +94,7 @@ class Uploader {
   Status order(CUstream_st* before, CUstream_st* after);
   Status pin();
   void unpin();
-  Status follow(size_t count);
+  Status follow(size_t count, const News& news);
   void work();
   // With the mutex:
   bool is_sent(const Posted& posted) const;
@@ -108,6 +113,7 @@ class Uploader {
   bool is_registered_ = false;
   std::vector<std::thread> team_;
 
+  std::atomic<size_t> unsent_ = 0;  // changes under the mutex
   std::mutex mutex_;
   std::condition_variable more_;  // uploads, or the end
   std::condition_variable less_;  // a batch was sent
