@@ -28,8 +28,8 @@ test:  ## set up and run every test: this is what the continuous build runs
 test-long:  ## the comparisons with other implementations at full size
 	@tools/test long
 
-test-cuda:  ## the tests that need an NVIDIA card (TESTS=folder of test binaries that were built elsewhere)
-	@tools/test_cuda $(TESTS)
+test-cuda:  ## the tests that need an NVIDIA card (TESTS=folder of test binaries that were built elsewhere; SANITIZE=1: under compute-sanitizer)
+	@tools/test_cuda $(if $(SANITIZE),--sanitize) $(TESTS)
 
 bench: build  ## what the parts reach, beside what this machine can do
 	@for name in files text sched sample ops; do echo "== bench $$name"; build/tinyvllm bench $$name || exit 1; done
