@@ -7,6 +7,7 @@
 #include "device/cuda/check.h"
 #include "device/cuda/cublaslt.h"
 #include "device/cuda/graph_recorder.h"
+#include "device/cuda/probe.h"
 
 namespace tinyvllm {
 namespace {
@@ -38,6 +39,7 @@ Status CudaDevice::open() {
                  properties.minor, "; 8.0 or later is needed");
   }
   TRY(check(cudaSetDevice(0), "choosing the card"));
+  TRY(check_kernels(properties.name, properties.major, properties.minor));
   TRY(check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream"));
   memory_ = std::make_unique<CardMemory>(
       stream_, CardMemory::Limits{options_.memory_utilization, !options_.separate_buffers});
