@@ -87,9 +87,9 @@ class Device {
   virtual int steps_ahead() const = 0;
   // Tokens of a step beyond which more of them make it longer and no better.
   virtual int step_tokens() const = 0;
-  // What the KV cache may take of the memory that is available now; weights and activations have
-  // theirs.
-  virtual size_t cache_budget() const = 0;
+  // What the KV cache may take of the memory that is available now, of which activations take so
+  // many bytes.
+  virtual size_t cache_budget(size_t activations) const = 0;
 
   // A point in the device's work: passed when all that was enqueued before it is done. A number to
   // ask with, good until many more were made; below zero: the device works in the caller's time,

@@ -105,15 +105,15 @@ Status LLMEngine::make_cache(Runtime& runtime, const EngineOptions& options) {
   // over activations. Then of what those leave.
   KvSizing sizing;
   size_t budget = SIZE_MAX;
-  const auto size_cache = [&]() -> Result<std::vector<int>> {
-    budget = std::min(budget, runtime.device().cache_budget());
+  const auto size_cache = [&](size_t activations) -> Result<std::vector<int>> {
+    budget = std::min(budget, runtime.device().cache_budget(activations));
     TRY_ASSIGN(sizing, size_kv_cache(info.kv_groups, info.context_length, budget, options));
     std::vector<int> num_blocks;
     for (const KvGroup& group : sizing.groups) num_blocks.push_back(group.num_blocks);
     return num_blocks;
   };
   RunnerConfig runner;
-  TRY_ASSIGN(runner.num_blocks, size_cache());
+  TRY_ASSIGN(runner.num_blocks, size_cache(0));
   runner.max_model_len = sizing.max_model_len;
   runner.block_size = options.block_size;
   runner.max_num_batched_tokens = options.max_num_batched_tokens;

@@ -28,12 +28,13 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::create(Runtime& runtime, const
                                                          const RunnerConfig& config,
                                                          const SizeCache& size_cache) {
   std::unique_ptr<ModelRunner> runner(new ModelRunner(runtime, model, config));
-  TRY(runner->allocate_activations(config));
+  TRY_ASSIGN(runner->sampler_, Sampler::create(runtime.device(), config.max_num_seqs));
+  const size_t activations = runner->measure_activations(config);
   std::vector<int> num_blocks = config.num_blocks;
   if (size_cache) {
-    TRY_ASSIGN(num_blocks, size_cache());
+    TRY_ASSIGN(num_blocks, size_cache(activations));
   }
-  TRY(runner->allocate_cache(num_blocks));
+  TRY(runner->allocate(num_blocks, activations));
   if (!runtime.device().warms_up()) return runner;
   const int most = runner->largest_blocks_ * config.block_size;
   TRY(warm_up([&](const StepPlan& plan) { return runner->wait(runner->enqueue(plan)); },
@@ -43,19 +44,7 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::create(Runtime& runtime, const
   return runner;
 }
 
-Status ModelRunner::allocate_activations(const RunnerConfig& config) {
-  TRY_ASSIGN(sampler_, Sampler::create(runtime_.device(), config.max_num_seqs));
-  const size_t bytes = measure_activations(config);
-  TRY(runtime_.lease(bytes, "activations"));
-  leased_ += bytes;
-  TRY_ASSIGN(activations_,
-             runtime_.device().allocate(
-                 bytes, "activations (fewer --max-num-batched-tokens would need less)"));
-  arena_ = Arena(activations_.data(), activations_.bytes());
-  return Status();
-}
-
-Status ModelRunner::allocate_cache(const std::vector<int>& num_blocks) {
+Status ModelRunner::allocate(const std::vector<int>& num_blocks, size_t activations) {
   CHECK(num_blocks.size() == kv_.size())
       << num_blocks.size() << " pools for " << kv_.size() << " KV groups";
   for (size_t group = 0; group < kv_.size(); ++group) {
@@ -69,6 +58,12 @@ Status ModelRunner::allocate_cache(const std::vector<int>& num_blocks) {
     view.num_blocks = num_blocks[group];
     kv_memory_.push_back(std::move(memory));
   }
+  TRY(runtime_.lease(activations, "activations"));
+  leased_ += activations;
+  TRY_ASSIGN(activations_,
+             runtime_.device().allocate(
+                 activations, "activations (fewer --max-num-batched-tokens would need less)"));
+  arena_ = Arena(activations_.data(), activations_.bytes());
   return Status();
 }
 

@@ -28,11 +28,11 @@ struct RunnerConfig {
 
 class ModelRunner final : public Runner {
  public:
-  // Asked when all but the KV cache has its memory: the blocks of each group, for sequences that
-  // are no longer than the configuration's.
-  using SizeCache = std::function<Result<std::vector<int>>()>;
+  // Asked when it is known what activations take: the blocks of each group, for sequences that are
+  // no longer than the configuration's.
+  using SizeCache = std::function<Result<std::vector<int>>(size_t activations)>;
 
-  // Makes the arena and the KV cache; fails when the device has no room for them. Without
+  // Makes the KV cache and the arena; fails when the device has no room for them. Without
   // `size_cache` there are as many blocks as the configuration says.
   static Result<std::unique_ptr<ModelRunner>> create(Runtime& runtime, const Model& model,
                                                      const RunnerConfig& config,
@@ -56,8 +56,7 @@ class ModelRunner final : public Runner {
 
  private:
   ModelRunner(Runtime& runtime, const Model& model, const RunnerConfig& config);
-  Status allocate_activations(const RunnerConfig& config);
-  Status allocate_cache(const std::vector<int>& num_blocks);
+  Status allocate(const std::vector<int>& num_blocks, size_t activations);
   size_t measure_activations(const RunnerConfig& config);
   // A step that was submitted and not yet waited for.
   struct InFlight {

@@ -41,7 +41,9 @@ class CpuDevice final : public Device {
   int step_tokens() const override { return 512; }
   // Without a word from the user half of what is free, and no more than 4 GiB: a machine that
   // people work on is not the engine's alone. Memory is only touched as it is used.
-  size_t cache_budget() const override { return std::min(available_memory() / 2, size_t{4} << 30); }
+  size_t cache_budget(size_t /*activations*/) const override {
+    return std::min(available_memory() / 2, size_t{4} << 30);
+  }
 
  private:
   // Memory comes from large regions, cut off piece by piece, so that weights lie on huge pages

@@ -159,12 +159,14 @@ Status CudaDevice::health() const {
 
 size_t CudaDevice::available_memory() const { return memory_->available(); }
 
-// All but what comes after it: kernels that are loaded when they are first used, and graphs.
-size_t CudaDevice::cache_budget() const {
+// All but what comes after it: activations, graphs, and kernels that are loaded when they are first
+// used.
+size_t CudaDevice::cache_budget(size_t activations) const {
   constexpr size_t kForOthers = size_t{1} << 30;
   settle();
   const size_t available = available_memory();
-  return available - std::min(kForOthers, available / 4);
+  const size_t left = available - std::min(available, activations);
+  return left - std::min(kForOthers, left / 4);
 }
 
 Status CudaDevice::grow(Pinned& pinned, size_t bytes) {

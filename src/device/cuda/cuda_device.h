@@ -52,7 +52,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<StepRecorder> make_recorder() override;
   int steps_ahead() const override { return 1; }
   int step_tokens() const override { return 8192; }
-  size_t cache_budget() const override;
+  size_t cache_budget(size_t activations) const override;
   int64_t mark() override;
   int64_t ns_between(int64_t begin, int64_t end) override;
   bool warms_up() const override { return true; }  // kernels are loaded when they are first used

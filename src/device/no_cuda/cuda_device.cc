@@ -25,7 +25,7 @@ void CudaDevice::wait_for_weights(const Uploader::News&) {}
 Result<const void*> CudaDevice::stage(StageSlot, const void*, size_t) { return nullptr; }
 Status CudaDevice::health() const { return Status(); }
 std::unique_ptr<StepRecorder> CudaDevice::make_recorder() { return nullptr; }
-size_t CudaDevice::cache_budget() const { return 0; }
+size_t CudaDevice::cache_budget(size_t) const { return 0; }
 int64_t CudaDevice::mark() { return -1; }
 int64_t CudaDevice::ns_between(int64_t, int64_t) { return 0; }
 
