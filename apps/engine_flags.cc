@@ -59,7 +59,7 @@ void add_engine_flags(CLI::App& command, EngineOptions& options) {
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--max-num-seqs", options.max_num_seqs, "sequences that run at a time")
       ->group(kGroup)
-      ->check(CLI::Range(1, 1 << 16))
+      ->check(CLI::Range(1, 65535))
       ->capture_default_str();
   add_cache_flags(command, options);
   add_load_flags(command, options);

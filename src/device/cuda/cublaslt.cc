@@ -165,6 +165,13 @@ Status CublasLt::ask(Plan& plan) {
       lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                               &kWorkspaceBytes, sizeof kWorkspaceBytes),
       "a workspace");
+  const uint32_t alignment = 16;  // what rows and columns are cut at
+  for (const auto which :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+    check(lt.cublasLtMatmulPreferenceSetAttribute(preference, which, &alignment, sizeof alignment),
+          "an alignment");
+  }
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
   const auto status =

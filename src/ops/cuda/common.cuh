@@ -16,9 +16,10 @@ void load_kernel(void (*kernel)(Parameters...)) {
   cudaFuncGetAttributes(&attributes, kernel);
 }
 
-// Halves end at 65504: what is larger stays the largest, not infinity.
+// Halves end at 65504: what is larger stays the largest, not infinity. What is no number stays so.
 __device__ inline __half to_half(float v) {
-  return __float2half_rn(fminf(fmaxf(v, -65504.f), 65504.f));
+  const __half most = __ushort_as_half(0x7BFF);
+  return __hmin_nan(__hmax_nan(__float2half_rn(v), __hneg(most)), most);
 }
 __device__ inline float load(const Rows& x, int64_t row, int64_t col) {
   const int64_t at = row * x.stride + col;

@@ -8,8 +8,8 @@ namespace {
 __global__ void gate8_kernel(Epilogue gate, Rows x, Rows y) {
   let_next_begin();
   wait_for_previous();
-  const int64_t row = blockIdx.y;
-  const int64_t i = 8 * (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x);
+  const int64_t row = blockIdx.x;
+  const int64_t i = 8 * (blockIdx.y * static_cast<int64_t>(blockDim.x) + threadIdx.x);
   if (i >= y.cols) return;
   const auto* from = static_cast<const __half*>(x.data) + row * x.stride + i;
   const uint4 g = *reinterpret_cast<const uint4*>(from);
@@ -26,8 +26,8 @@ __global__ void gate8_kernel(Epilogue gate, Rows x, Rows y) {
 }
 
 __global__ void gate_kernel(Epilogue gate, const float* bias, Rows x, Rows y) {
-  const int64_t row = blockIdx.y;
-  const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+  const int64_t row = blockIdx.x;
+  const int64_t i = blockIdx.y * static_cast<int64_t>(blockDim.x) + threadIdx.x;
   if (i >= y.cols) return;
   float g = load(x, row, i);
   float u = load(x, row, y.cols + i);
@@ -39,13 +39,14 @@ __global__ void gate_kernel(Epilogue gate, const float* bias, Rows x, Rows y) {
 }
 
 __global__ void bias_kernel(const float* bias, Rows x) {
-  const int64_t row = blockIdx.y;
-  const int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+  const int64_t row = blockIdx.x;
+  const int64_t i = blockIdx.y * static_cast<int64_t>(blockDim.x) + threadIdx.x;
   if (i < x.cols) store(x, row, i, load(x, row, i) + bias[i]);
 }
 
-dim3 grid_for(const Rows& y) {
-  return {static_cast<unsigned>((y.cols + 255) / 256), static_cast<unsigned>(y.rows)};
+// Rows first: a grid's other dimensions end at 65535.
+dim3 grid_for(const Rows& y, int64_t columns) {
+  return {static_cast<unsigned>(y.rows), static_cast<unsigned>((y.cols + columns - 1) / columns)};
 }
 
 }  // namespace
@@ -56,15 +57,14 @@ void gate_rows(Epilogue gate, const float* bias, const Rows& x, const Rows& y, S
     return r.is_half && r.stride % 8 == 0 && reinterpret_cast<uintptr_t>(r.data) % 16 == 0;
   };
   if (bias == nullptr && y.cols % 8 == 0 && by8(x) && by8(y)) {
-    const dim3 grid(static_cast<unsigned>((y.cols / 8 + 127) / 128), static_cast<unsigned>(y.rows));
-    launch_behind(gate8_kernel, grid, 128, 0, stream, gate, x, y);
+    launch_behind(gate8_kernel, grid_for(y, 8 * 128), 128, 0, stream, gate, x, y);
   } else {
-    gate_kernel<<<grid_for(y), 256, 0, stream>>>(gate, bias, x, y);
+    gate_kernel<<<grid_for(y, 256), 256, 0, stream>>>(gate, bias, x, y);
   }
 }
 
 void add_bias(const float* bias, const Rows& x, Stream stream) {
-  if (x.rows > 0) bias_kernel<<<grid_for(x), 256, 0, stream>>>(bias, x);
+  if (x.rows > 0) bias_kernel<<<grid_for(x, 256), 256, 0, stream>>>(bias, x);
 }
 
 void clear(void* data, size_t bytes, Stream stream) { cudaMemsetAsync(data, 0, bytes, stream); }

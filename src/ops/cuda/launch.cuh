@@ -23,6 +23,23 @@ __device__ inline void let_next_begin() {
 #endif
 }
 
+// Bytes of shared memory that a block may have, its kernel's own variables included.
+inline int64_t most_shared() {
+  static const int64_t most = [] {
+    int bytes = 0;
+    cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    return int64_t{bytes};
+  }();
+  return most;
+}
+
+// Lets a kernel be launched with so many bytes, which most_shared() has.
+template <class... Parameters>
+void allow_shared(void (*kernel)(Parameters...), int64_t bytes) {
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(bytes));
+}
+
 inline bool has_dependent_launch() {
   static const bool has = [] {
     int major = 0;

@@ -70,10 +70,10 @@ __global__ void __launch_bounds__(kThreads)
                      Epilogue gate, Rows x, Rows y) {
   extern __shared__ uint4 shared[];
   auto* xs = reinterpret_cast<__half*>(shared);
-  const int64_t slot = blockIdx.y;
+  const int64_t slot = blockIdx.x;
   const Packed g = gates[experts[slot]];
   const Packed u = ups[experts[slot]];
-  const int64_t row = blockIdx.x * static_cast<int64_t>(kWarps) + threadIdx.x / kWarp;
+  const int64_t row = blockIdx.y * static_cast<int64_t>(kWarps) + threadIdx.x / kWarp;
   stage<kForm>(x, slot / used, g.stride, xs);
   __syncthreads();
   if (row >= g.out) return;
@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(kThreads)
                        Rows x, Rows y) {
   extern __shared__ uint4 shared[];
   auto* xs = reinterpret_cast<__half*>(shared);
-  const int64_t token = blockIdx.y;
-  const int64_t row = blockIdx.x * static_cast<int64_t>(kWarps) + threadIdx.x / kWarp;
+  const int64_t token = blockIdx.x;
+  const int64_t row = blockIdx.y * static_cast<int64_t>(kWarps) + threadIdx.x / kWarp;
   float total = 0;
   for (int slot = 0; slot < used; ++slot) {
     const int64_t at = token * used + slot;
@@ -108,8 +108,9 @@ __global__ void __launch_bounds__(kThreads)
   if (row < y.cols && threadIdx.x % kWarp == 0) store(y, token, row, load(y, token, row) + total);
 }
 
+// Rows first: there are more than the 65535 that a grid's other dimensions have.
 dim3 grid_for(int64_t out, int64_t rows) {
-  return {static_cast<unsigned>((out + kWarps - 1) / kWarps), static_cast<unsigned>(rows)};
+  return {static_cast<unsigned>(rows), static_cast<unsigned>((out + kWarps - 1) / kWarps)};
 }
 size_t shared_for(int64_t in) {
   return static_cast<size_t>(staged_columns(in + 8, Form::k8)) * sizeof(__half);

@@ -228,9 +228,7 @@ void launch(const AttentionArgs& a, const Rows& q, const Rows& y, Stream stream)
   constexpr auto kPlain = tile_kernel<kDim, Element, false>;
   constexpr auto kCapped = tile_kernel<kDim, Element, true>;
   static const bool raised = [] {
-    for (const auto kernel : {kPlain, kCapped}) {
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared);
-    }
+    for (const auto kernel : {kPlain, kCapped}) allow_shared(kernel, kShared);
     return true;
   }();
   (void)raised;

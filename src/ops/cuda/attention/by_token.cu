@@ -15,6 +15,12 @@ constexpr int64_t kScratchBytes = int64_t{64} << 20;
 
 __host__ __device__ constexpr int padded_dim(int dim) { return (dim + 7) / 8 * 8; }
 
+// Shares of V that fit beside each other: a thread has 8 columns of one.
+__host__ __device__ constexpr int groups_of(int pitch) {
+  const int groups = kSplitThreads / (pitch / 8);
+  return groups < kMostGroups ? groups : kMostGroups;
+}
+
 // 8 elements of a head that is `dim` wide, zeros past its end.
 template <class T>
 __device__ void load8(const T* row, int at, int dim, float (&v)[8]) {
@@ -72,7 +78,7 @@ template <class T>
 __device__ void add_values(const AttentionArgs& a, const SplitJob& job, const int32_t* blocks,
                            const float* scores, int pitch, float* shares) {
   const int chunks = (a.kv.v_dim + 7) / 8;
-  const int groups = min(kMostGroups, kSplitThreads / chunks);
+  const int groups = groups_of(pitch);
   const int group = threadIdx.x / chunks;
   const int d = threadIdx.x % chunks * 8;
   if (group < groups) {
@@ -177,8 +183,10 @@ int64_t tokens_at_a_time(const AttentionArgs& a) {
 
 }  // namespace
 
+// No less than any step needs that has fewer tokens or a shorter cache.
 int64_t split_bytes(const AttentionArgs& a, int64_t tokens) {
-  return splits_of(a) <= 1 ? 0 : std::min(tokens, tokens_at_a_time(a)) * token_bytes(a);
+  if (splits_of(a) <= 1) return 0;
+  return std::min(tokens * token_bytes(a), std::max(kScratchBytes, token_bytes(a)));
 }
 
 void attention_by_token(const AttentionArgs& a, const Rows& q, const Rows& y, void* partial,
@@ -186,9 +194,8 @@ void attention_by_token(const AttentionArgs& a, const Rows& q, const Rows& y, vo
   if (q.rows == 0) return;
   const int splits = splits_of(a);
   const int pitch = padded_dim(std::max(a.kv.k_dim, a.kv.v_dim));
-  const int groups = std::min(kMostGroups, kSplitThreads / ((a.kv.v_dim + 7) / 8));
   const size_t shared =
-      sizeof(float) * kMostHeads * static_cast<size_t>(kSplitTokens + groups * pitch);
+      sizeof(float) * kMostHeads * static_cast<size_t>(kSplitTokens + groups_of(pitch) * pitch);
   auto* sums = static_cast<float*>(partial);
   const int64_t turn = tokens_at_a_time(a);
   for (int64_t begin = 0; begin < q.rows; begin += turn) {

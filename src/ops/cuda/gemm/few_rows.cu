@@ -7,6 +7,8 @@
 // reads 8 columns in a row of each, and feeds them as two pairs to each of two products.
 //
 // The order in which a row's products are added depends on nothing but its length.
+#include <algorithm>
+
 #include "ops/cuda/attention/mma.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/unpack.cuh"
@@ -16,8 +18,14 @@ namespace {
 
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarp;
-constexpr int kTileRows = 16;           // of W
-constexpr int kMostShared = 200 << 10;  // bytes of x that a block may stage
+constexpr int kTileRows = 16;  // of W
+
+// Bytes of x that a block may stage: what a card has, less the kernel's own.
+int64_t most_staged() {
+  constexpr int64_t kWorthIt = 200 << 10;
+  constexpr int64_t kOwn = 8 << 10;
+  return std::min(kWorthIt, most_shared() - kOwn);
+}
 
 struct Args {
   Packed w;
@@ -276,8 +284,7 @@ void launch(const Args& a, Stream stream) {
   const auto grid = static_cast<unsigned>((a.w.out + kTileRows - 1) / kTileRows);
   const auto shared = static_cast<size_t>(a.padded * a.x.rows) * sizeof(__half);
   static const bool raised = [] {
-    cudaFuncSetAttribute(few_rows_kernel<kForm>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                         kMostShared);
+    allow_shared(few_rows_kernel<kForm>, most_staged());
     return true;
   }();
   (void)raised;
@@ -287,7 +294,7 @@ void launch(const Args& a, Stream stream) {
 }  // namespace
 
 bool few_rows_fit(int64_t rows, int64_t in) {
-  return rows <= kFewRows && rows * staged_columns(in + 8, Form::k8) * 2 <= kMostShared;
+  return rows <= kFewRows && rows * staged_columns(in + 8, Form::k8) * 2 <= most_staged();
 }
 
 void few_rows(const Packed& w, const Packed* up, const float* bias, Epilogue epilogue,

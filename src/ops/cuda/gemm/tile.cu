@@ -15,19 +15,19 @@ constexpr int kThreads = kWarps * kWarp;
 
 // 64 rows of kDepth columns to shared memory, zeros beyond the matrix. Rows are aligned to 8
 // halves.
-__device__ void fetch(const __half* from, int64_t stride, int64_t rows, int64_t row, int64_t column,
-                      __half (*to)[kPitch]) {
+__device__ void fetch(const __half* from, int64_t stride, int64_t rows, int64_t columns,
+                      int64_t row, int64_t column, __half (*to)[kPitch]) {
   for (int i = threadIdx.x; i < kTile * (kDepth / 8); i += kThreads) {
     const int r = i / (kDepth / 8);
     const int c = i % (kDepth / 8) * 8;
-    const bool there = row + r < rows && column + c < stride;
+    const bool there = row + r < rows && column + c < columns;
     copy_async<16>(&to[r][c], from + (there ? (row + r) * stride + column + c : 0), there);
   }
 }
 
 __global__ void __launch_bounds__(kThreads)
-    tile_kernel(const __half* w, int64_t out, const __half* x, int64_t x_rows, int64_t stride,
-                Rows y, bool add) {
+    tile_kernel(const __half* w, int64_t out, const __half* x, int64_t x_rows, int64_t x_stride,
+                int64_t stride, Rows y, bool add) {
   __shared__ __align__(16) __half xs[2][kTile][kPitch];
   __shared__ __align__(16) __half ws[2][kTile][kPitch];
   const int64_t x_row = static_cast<int64_t>(blockIdx.y) * kTile;
@@ -36,8 +36,8 @@ __global__ void __launch_bounds__(kThreads)
   const int warp = threadIdx.x / kWarp;
 
   const auto fetch_both = [&](int64_t column, int stage) {
-    fetch(x, stride, x_rows, x_row, column, xs[stage]);
-    fetch(w, stride, out, w_row, column, ws[stage]);
+    fetch(x, x_stride, x_rows, stride, x_row, column, xs[stage]);
+    fetch(w, stride, out, stride, w_row, column, ws[stage]);
     copies_commit();
   };
   float sums[kTile / 8][4] = {};
@@ -84,8 +84,8 @@ void tile_gemm(const Packed& w, const Rows& x, const Rows& y, bool add, Stream s
   const dim3 grid(static_cast<unsigned>((w.out + kTile - 1) / kTile),
                   static_cast<unsigned>((x.rows + kTile - 1) / kTile));
   tile_kernel<<<grid, kThreads, 0, stream>>>(static_cast<const __half*>(w.low), w.out,
-                                             static_cast<const __half*>(x.data), x.rows, w.stride,
-                                             y, add);
+                                             static_cast<const __half*>(x.data), x.rows, x.stride,
+                                             w.stride, y, add);
 }
 
 }  // namespace tinyvllm::ops::cuda
