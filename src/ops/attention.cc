@@ -48,13 +48,29 @@ void attention(ExecContext& ctx, const AttentionParams& params, const Batch& bat
         q.cols == params.heads * spec.k_dim && y.cols == params.heads * spec.v_dim)
       << params.heads << " heads from [" << q.rows << ", " << q.cols << "] to [" << y.rows << ", "
       << y.cols << "]";
+  const bool on_card = ctx.device.kind() == DeviceKind::kCuda;
   const OpScope scope(
-      ctx, [&] { return describe(params, batch, spec, q, y); }, &y);
-  if (ctx.device.kind() == DeviceKind::kCuda) {
+      ctx,
+      [&] {
+        OpCall call = describe(params, batch, spec, q, y);
+        if (on_card) call.reason = cuda::attention_reason(ctx, params, batch, layer, q);
+        return call;
+      },
+      &y);
+  if (on_card) {
     cuda::attention(ctx, params, batch, layer, q, y);
   } else {
     cpu::attention(ctx, params, batch, layer, q, y);
   }
+}
+
+Status check_heads(const Device& device, const KvSpec& spec) {
+  if (device.kind() != DeviceKind::kCuda) return Status();
+  const int widest = std::max(spec.k_dim, spec.v_dim);
+  const int most = cuda::widest_head(spec.dtype);
+  if (widest <= most) return Status();
+  return error("heads of ", widest, " have no kernel on ", device.name(), " with a KV cache of ",
+               dtype_name(spec.dtype), ", which has them up to ", most);
 }
 
 size_t kv_block_bytes(const KvSpec& spec, int block_size) {

@@ -20,6 +20,9 @@ struct AttentionParams {
 void attention(ExecContext& ctx, const AttentionParams& params, const Batch& batch,
                const KvLayer& layer, const Tensor& q, const Tensor& y);
 
+// Whether a device has kernels for heads like these.
+Status check_heads(const Device& device, const KvSpec& spec);
+
 // Bytes of one block of a group, all its layers: the layout is this op's business.
 size_t kv_block_bytes(const KvSpec& spec, int block_size);
 

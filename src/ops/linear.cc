@@ -43,13 +43,14 @@ void run(ExecContext& ctx, const char* op, const Norm* norm, const Linear& w, Ep
       << "linear [" << w.out() << ", " << w.in() << "] from [" << x.rows << ", " << x.cols
       << "] to [" << y.rows << ", " << y.cols << "]";
   CHECK(norm == nullptr || norm->width == w.in()) << "norm of " << norm->width << " before linear";
+  const bool on_card = ctx.device.kind() == DeviceKind::kCuda;
   const OpScope scope(
       ctx,
       [&] {
         const double written = bytes_of(y) * (epilogue == Epilogue::kAdd ? 2 : 1);
         return OpCall{.op = op,
                       .kernel = "linear",
-                      .reason = w.weights().reason,
+                      .reason = on_card ? cuda::linear_reason(ctx, w, x) : w.weights().reason,
                       .dtype = w.weights().dtype,
                       .matmul = true,
                       .rows = x.rows,
@@ -60,7 +61,7 @@ void run(ExecContext& ctx, const char* op, const Norm* norm, const Linear& w, Ep
                                static_cast<double>(w.in())};
       },
       &y);
-  if (ctx.device.kind() == DeviceKind::kCuda) {
+  if (on_card) {
     cuda::linear(ctx, norm, w, epilogue, x, y);
   } else {
     cpu::linear(ctx, norm, w, epilogue, x, y);

@@ -27,14 +27,32 @@ KvArgs kv_args(const ExecContext& ctx, const KvLayer& layer) {
   return args;
 }
 
+AttentionArgs attention_args(const ExecContext& ctx, const AttentionParams& params,
+                             const Batch& batch, const KvLayer& layer) {
+  AttentionArgs args;
+  args.kv = kv_args(ctx, layer);
+  args.heads = params.heads;
+  args.scale = params.scale;
+  args.soft_cap = params.soft_cap;
+  args.num_sequences = batch.sizes.num_sequences;
+  args.max_blocks = batch.sizes.max_blocks;
+  args.max_queries = batch.sizes.max_queries;
+  return args;
+}
+
+bool uses_tiles(const ExecContext& ctx, const AttentionArgs& args, const Tensor& q) {
+  return args.max_queries >= kTileQueries && q.dtype == DType::kF16 && q.stride % 2 == 0 &&
+         supports_tiles(args) && !card(ctx).deterministic();
+}
+
 }  // namespace
+
+int widest_head(DType cache) { return cache == DType::kI8 ? kMostBytesOfHead : kWidestHead; }
 
 void rope_kv_write(ExecContext& ctx, const Rope& rope, const Batch& batch, const KvLayer& layer,
                    const Tensor& q, const Tensor& k, const Tensor& v) {
   const KvArgs kv = kv_args(ctx, layer);
   CHECK(rope.frequencies.size() <= RopeArgs::kMaxPairs) << "heads of " << rope.head_dim;
-  CHECK(kv.dtype != DType::kI8 || std::max(kv.k_dim, kv.v_dim) <= kMostBytesOfHead)
-      << "heads of " << kv.k_dim << " and " << kv.v_dim << " as bytes";
   RopeArgs args;
   args.adjacent = rope.pairing == RopePairing::kAdjacent;
   args.head_dim = rope.head_dim;
@@ -45,18 +63,17 @@ void rope_kv_write(ExecContext& ctx, const Rope& rope, const Batch& batch, const
                 stream_of(ctx));
 }
 
+const char* attention_reason(const ExecContext& ctx, const AttentionParams& params,
+                             const Batch& batch, const KvLayer& layer, const Tensor& q) {
+  return uses_tiles(ctx, attention_args(ctx, params, batch, layer), q)
+             ? "many queries: tiles on the tensor cores"
+             : "token by token, the cache in splits";
+}
+
 void attention(ExecContext& ctx, const AttentionParams& params, const Batch& batch,
                const KvLayer& layer, const Tensor& q, const Tensor& y) {
-  AttentionArgs args;
-  args.kv = kv_args(ctx, layer);
-  args.heads = params.heads;
-  args.scale = params.scale;
-  args.soft_cap = params.soft_cap;
-  args.num_sequences = batch.sizes.num_sequences;
-  args.max_blocks = batch.sizes.max_blocks;
-  args.max_queries = batch.sizes.max_queries;
-  const bool tiles = args.max_queries >= kTileQueries && q.dtype == DType::kF16 &&
-                     q.stride % 2 == 0 && supports_tiles(args) && !card(ctx).deterministic();
+  AttentionArgs args = attention_args(ctx, params, batch, layer);
+  const bool tiles = uses_tiles(ctx, args, q);
   const ArenaScope scope(ctx.arena);
   // A dry run is the largest step, but one of many short sequences may need more than tiles do.
   const int64_t by_token =

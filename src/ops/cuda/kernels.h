@@ -74,8 +74,9 @@ void clear(void* data, size_t bytes, Stream stream);
 void copy(void* to, const void* from, size_t bytes, Stream stream);  // on the card
 
 // rope.cu
+constexpr int kWidestHead = 512;
 struct RopeArgs {
-  static constexpr int kMaxPairs = 128;
+  static constexpr int kMaxPairs = kWidestHead / 2;
   bool adjacent = false;
   int head_dim = 0;
   int rotary_dim = 0;

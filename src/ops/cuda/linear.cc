@@ -101,6 +101,12 @@ bool try_few_rows(ExecContext& ctx, const Norm* norm, const CudaLinear& w, Epilo
 
 }  // namespace
 
+const char* linear_reason(const ExecContext& ctx, const Linear& w, const Tensor& x) {
+  if (card(ctx).deterministic()) return "--deterministic: one tile for any number of rows";
+  return few_rows_fit(x.rows, w.in()) ? "few rows: every weight is read once"
+                                      : "many rows: cuBLASLt";
+}
+
 void linear(ExecContext& ctx, const Norm* norm, const Linear& linear, Epilogue epilogue,
             const Tensor& x, const Tensor& y) {
   const CudaLinear& w = weights_of(linear);

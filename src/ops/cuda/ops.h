@@ -27,11 +27,15 @@ void gather_logit_rows(ExecContext& ctx, const Batch& batch, const Tensor& x, co
 void load_weight_kernels();
 Status expect_weights(Device& device, std::span<const TensorView> weights);
 Result<Linear> make_linear(Device& device, const LinearParts& parts);
+const char* linear_reason(const ExecContext& ctx, const Linear& w, const Tensor& x);
 void linear(ExecContext& ctx, const Norm* norm, const Linear& w, Epilogue epilogue, const Tensor& x,
             const Tensor& y);
 
+int widest_head(DType cache);
 void rope_kv_write(ExecContext& ctx, const Rope& rope, const Batch& batch, const KvLayer& layer,
                    const Tensor& q, const Tensor& k, const Tensor& v);
+const char* attention_reason(const ExecContext& ctx, const AttentionParams& params,
+                             const Batch& batch, const KvLayer& layer, const Tensor& q);
 void attention(ExecContext& ctx, const AttentionParams& params, const Batch& batch,
                const KvLayer& layer, const Tensor& q, const Tensor& y);
 void copy_kv_block(ExecContext& ctx, char* to, const char* from, size_t bytes);

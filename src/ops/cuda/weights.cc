@@ -128,6 +128,8 @@ Result<const void*> first_not_finite(Device& device) {
   auto& card = static_cast<CudaDevice&>(device);
   constexpr uint64_t kNone = ~uint64_t{0};
   uint64_t first = kNone;
+  card.stream();  // all that follows the uploads is enqueued
+  TRY(card.enqueued());
   TRY(card.download(&first, card.first_not_finite(), sizeof first));
   TRY(card.upload(card.first_not_finite(), &kNone, sizeof kNone));
   card.release_scratch();

@@ -18,11 +18,17 @@ void gather_logit_rows(ExecContext&, const Batch&, const Tensor&, const Tensor&)
 void load_weight_kernels() { not_built(); }
 Status expect_weights(Device&, std::span<const TensorView>) { not_built(); }
 Result<Linear> make_linear(Device&, const LinearParts&) { not_built(); }
+const char* linear_reason(const ExecContext&, const Linear&, const Tensor&) { not_built(); }
 void linear(ExecContext&, const Norm*, const Linear&, Epilogue, const Tensor&, const Tensor&) {
   not_built();
 }
+int widest_head(DType) { return 0; }
 void rope_kv_write(ExecContext&, const Rope&, const Batch&, const KvLayer&, const Tensor&,
                    const Tensor&, const Tensor&) {
+  not_built();
+}
+const char* attention_reason(const ExecContext&, const AttentionParams&, const Batch&,
+                             const KvLayer&, const Tensor&) {
   not_built();
 }
 void attention(ExecContext&, const AttentionParams&, const Batch&, const KvLayer&, const Tensor&,
