@@ -67,6 +67,8 @@ class Device {
   virtual Result<Buffer> allocate(size_t bytes, const std::string& what) = 0;
   virtual void free(void* data, size_t bytes) = 0;
   virtual size_t available_memory() const = 0;
+  // Whether all could be enqueued that was since the last call, or why not.
+  virtual Status enqueued() { return Status(); }
   // A device that failed stays failed, and this says how. Safe to call from any thread.
   virtual Status health() const { return Status(); }
 
@@ -81,6 +83,8 @@ class Device {
   // A step's input as the device's ops see it. The host's side may be changed at once; the device's
   // is good until the slot's next call, and stays where it is unless it must grow.
   virtual Result<const void*> stage(StageSlot slot, const void* host, size_t bytes) = 0;
+  // Makes the room that a slot will need, so that no step has to.
+  virtual Status reserve_stage(StageSlot /*slot*/, size_t /*bytes*/) { return Status(); }
 
   virtual std::unique_ptr<StepRecorder> make_recorder() { return std::make_unique<StepRecorder>(); }
   // Steps worth submitting before the first one's result is looked at.

@@ -88,6 +88,15 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
   return engine;
 }
 
+// The device gets its memory back while no other engine loads or computes.
+LLMEngine::~LLMEngine() {
+  answers_.reset();
+  core_.reset();
+  const std::scoped_lock turn(runtime_->turn());
+  runner_.reset();
+  model_.reset();
+}
+
 // A model without a template, or with a broken one, still continues texts.
 void LLMEngine::open_chat_template() {
   Result<ChatTemplate> opened = ChatTemplate::from_model(files_->tokenizer());

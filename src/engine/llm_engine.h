@@ -28,6 +28,7 @@ class LLMEngine {
  public:
   static Result<std::unique_ptr<LLMEngine>> load(Runtime& runtime, const std::string& path,
                                                  const EngineOptions& options);
+  ~LLMEngine();
 
   Result<RequestId> add_request(const Prompt& prompt, SamplingParams sampling,
                                 const RequestOptions& options = {});

@@ -1,6 +1,7 @@
 #include "engine/model_runner.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -10,6 +11,12 @@
 #include "ops/kv_copy.h"
 
 namespace tinyvllm {
+namespace {
+
+// Room for a step's inputs that is made at the start; a step with more of them makes more.
+constexpr size_t kMostStaged = size_t{32} << 20;
+
+}  // namespace
 
 ModelRunner::ModelRunner(Runtime& runtime, const Model& model, const RunnerConfig& config)
     : runtime_(runtime),
@@ -28,8 +35,9 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::create(Runtime& runtime, const
                                                          const RunnerConfig& config,
                                                          const SizeCache& size_cache) {
   std::unique_ptr<ModelRunner> runner(new ModelRunner(runtime, model, config));
-  TRY_ASSIGN(runner->sampler_, Sampler::create(runtime.device(), config.max_num_seqs));
-  const size_t activations = runner->measure_activations(config);
+  const BatchSizes largest = runner->largest_step(config);
+  TRY(runner->make_room(config, largest));
+  const size_t activations = runner->measure_activations(largest);
   std::vector<int> num_blocks = config.num_blocks;
   if (size_cache) {
     TRY_ASSIGN(num_blocks, size_cache(activations));
@@ -42,6 +50,18 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::create(Runtime& runtime, const
                .block_size = config.block_size,
                .most_tokens = std::min(config.max_num_batched_tokens, most)}));
   return runner;
+}
+
+// For what steps are told from the host.
+Status ModelRunner::make_room(const RunnerConfig& config, const BatchSizes& largest) {
+  Device& device = runtime_.device();
+  for (const KvView& view : kv_) TRY(ops::check_heads(device, view.spec));
+  const auto history = static_cast<size_t>(largest_blocks_) *
+                       static_cast<size_t>(config.block_size * largest.num_sequences);
+  TRY_ASSIGN(sampler_, Sampler::create(device, config.max_num_seqs,
+                                       std::min(history, kMostStaged / sizeof(int32_t))));
+  const size_t inputs = Batch::buffer_elements(largest) * sizeof(int32_t);
+  return device.reserve_stage(StageSlot::kBatch, std::min(inputs, kMostStaged));
 }
 
 Status ModelRunner::allocate(const std::vector<int>& num_blocks, size_t activations) {
@@ -67,38 +87,44 @@ Status ModelRunner::allocate(const std::vector<int>& num_blocks, size_t activati
   return Status();
 }
 
-// A dry run of the largest step there can be: every op takes its scratch and computes nothing.
-size_t ModelRunner::measure_activations(const RunnerConfig& config) {
-  Arena measuring;
-  ExecContext ctx{runtime_.device(), runtime_.pool(), measuring, kv_, /*dry_run=*/true};
-  Batch largest;
-  largest.sizes.num_tokens = config.max_num_batched_tokens;
-  largest.sizes.max_queries = config.max_num_batched_tokens;
-  largest.sizes.num_sequences = std::min(config.max_num_seqs, config.max_num_batched_tokens);
-  largest.sizes.num_logits = std::max(largest.sizes.num_sequences, config.max_num_logits);
-  largest.sizes.num_groups = static_cast<int>(kv_.size());
-  largest.sizes.max_blocks = config.max_model_len > 0 ? config.max_model_len / config.block_size + 1
-                                                      : config.num_blocks.front();
+BatchSizes ModelRunner::largest_step(const RunnerConfig& config) {
+  BatchSizes largest;
+  largest.num_tokens = config.max_num_batched_tokens;
+  largest.max_queries = config.max_num_batched_tokens;
+  largest.num_sequences = std::min(config.max_num_seqs, config.max_num_batched_tokens);
+  largest.num_logits = std::max(largest.num_sequences, config.max_num_logits);
+  largest.num_groups = static_cast<int>(kv_.size());
+  largest.max_blocks = config.max_model_len > 0 ? config.max_model_len / config.block_size + 1
+                                                : config.num_blocks.front();
+  largest_blocks_ = largest.max_blocks;
   // The most that decoding is rounded up to.
-  BatchSizes decode = largest.sizes;
+  BatchSizes decode = largest;
   decode.num_tokens = decode.num_logits = decode.num_sequences;
   decode.max_queries = 1;
   decode = recorder_->padded(decode);
-  largest.sizes.num_sequences = decode.num_sequences;
-  largest.sizes.num_tokens = std::max(largest.sizes.num_tokens, decode.num_tokens);
-  largest.sizes.num_logits = std::max(largest.sizes.num_logits, decode.num_logits);
-  largest_blocks_ = largest.sizes.max_blocks;
-  largest.sizes.max_blocks = decode.max_blocks;
-  const Tensor logits = ctx.tensor(largest.sizes.num_logits, model_.info().vocab_size, DType::kF32);
-  model_.forward(ctx, largest, {logits});
-  const std::vector<SampleRow> rows(static_cast<size_t>(largest.sizes.num_sequences));
+  largest.num_sequences = decode.num_sequences;
+  largest.num_tokens = std::max(largest.num_tokens, decode.num_tokens);
+  largest.num_logits = std::max(largest.num_logits, decode.num_logits);
+  largest.max_blocks = decode.max_blocks;
+  return largest;
+}
+
+// A dry run: every op takes its scratch and computes nothing.
+size_t ModelRunner::measure_activations(const BatchSizes& largest) {
+  Arena measuring;
+  ExecContext ctx{runtime_.device(), runtime_.pool(), measuring, kv_, /*dry_run=*/true};
+  Batch batch;
+  batch.sizes = largest;
+  const Tensor logits = ctx.tensor(largest.num_logits, model_.info().vocab_size, DType::kF32);
+  model_.forward(ctx, batch, {logits});
+  const std::vector<SampleRow> rows(static_cast<size_t>(largest.num_sequences));
   sampler_->submit(ctx, logits, rows);
   return measuring.peak();
 }
 
 // One row for each sequence that samples. A token that was fed by reference to the step before is
-// known by now, but not to the plan's history: such a history is copied and completed.
-std::vector<SampleRow> ModelRunner::rows_of(const StepPlan& plan) {
+// missing in the plan's history: if it `is_known` by now, that is copied and completed.
+std::vector<SampleRow> ModelRunner::rows_of(const StepPlan& plan, bool is_known) {
   std::vector<SampleRow> rows;
   completed_.clear();
   size_t tokens = 0;  // up to and with this sequence's
@@ -119,6 +145,10 @@ std::vector<SampleRow> ModelRunner::rows_of(const StepPlan& plan) {
       auto& history = completed_.emplace_back(row.history.begin(), row.history.end());
       for (size_t missing = row.position - history.size(); missing > 0; --missing) {
         const InputToken input = plan.tokens[tokens - missing];
+        if (is_from_row(input) && !is_known) {
+          row.in_flight = ~input;
+          break;
+        }
         history.push_back(is_from_row(input) ? sampled_.at(static_cast<size_t>(~input)) : input);
       }
       row.history = history;
@@ -242,7 +272,7 @@ Ticket ModelRunner::give_up(InFlight& step, const StepPlan& plan, const Status& 
 
 Ticket ModelRunner::enqueue(const StepPlan& plan) {
   Device& device = runtime_.device();
-  const bool known = in_flight_.empty() || sampler_->newest() != nullptr;
+  const bool is_known = in_flight_.empty() || sampler_->newest() != nullptr;
   InFlight& step = in_flight_.emplace_back();
   if (const Status health = device.health(); !health.ok()) return give_up(step, plan, health);
   ExecContext ctx{device, runtime_.pool(), arena_, kv_};
@@ -256,7 +286,7 @@ Ticket ModelRunner::enqueue(const StepPlan& plan) {
   reset.end();
   PartScope staging = part("tensor_staging_prepare");
   const BatchSizes sizes = recorder_->padded(builder_.sizes(plan));
-  Batch batch = builder_.build(plan, sizes, known ? &sampled_ : nullptr);
+  Batch batch = builder_.build(plan, sizes, is_known ? &sampled_ : nullptr);
   staging.end();
   PartScope flushing = part("tensor_staging_flush");
   const Result<const void*> staged =
@@ -272,10 +302,14 @@ Ticket ModelRunner::enqueue(const StepPlan& plan) {
   if (hook_) show(plan, logits);
 
   PartScope sampling(ctx.trace, TraceLevel::kStep, "sampling", "next_token_ready_latency");
-  sampler_->submit(ctx, logits, rows_of(plan));
+  StepClock clock(device, sampling.begin_ns());
+  if (is_watched(ctx) && step.marks[0] >= 0) ctx.trace.clock = &clock;
+  sampler_->submit(ctx, logits, rows_of(plan, is_known));
   step.result.scored = score_prompts(ctx, plan, logits);
+  step.enqueued = device.enqueued();
   step.result.sample_ns = sampling.end();
-  if (ctx.trace.on(TraceLevel::kStep)) step.marks[2] = device.mark();
+  if (step.marks[0] >= 0) step.marks[2] = device.mark();
+  if (std::exchange(ctx.trace.clock, nullptr)) clock.settle(step.marks[2], ctx.trace, ledger_);
   ctx.trace = {};
   if (const std::vector<SampleOutput>* chosen = sampler_->newest()) {
     find_fault(ctx, plan, batch, logits, *chosen);
@@ -289,7 +323,7 @@ void ModelRunner::run_forward(ExecContext& ctx, const StepPlan& plan, const Batc
                               const Tensor& logits, InFlight& step) {
   PartScope forward(ctx.trace, TraceLevel::kStep, "generation_loop", "forward_step_total");
   const bool traced = ctx.trace.on(TraceLevel::kStep);
-  const bool watched = ledger_ != nullptr || ctx.trace.on(TraceLevel::kOp);
+  const bool watched = is_watched(ctx);
   if (traced || watched) step.marks[0] = ctx.device.mark();
   const bool own_clock = step.marks[0] >= 0;
   StepClock clock(ctx.device, forward.begin_ns());
@@ -322,8 +356,8 @@ StepResult ModelRunner::wait(Ticket ticket) {
   StepResult result = std::move(step.result);
   if (step.failed) return result;
   Result<std::vector<SampleOutput>> chosen = sampler_->collect();
-  if (const Status health = runtime_.device().health(); chosen.ok() && !health.ok()) {
-    chosen = health.error();
+  for (const Status& status : {step.enqueued, runtime_.device().health()}) {
+    if (chosen.ok() && !status.ok()) chosen = status.error();
   }
   if (!chosen.ok()) {
     result.error = chosen.message();

@@ -56,12 +56,15 @@ class ModelRunner final : public Runner {
 
  private:
   ModelRunner(Runtime& runtime, const Model& model, const RunnerConfig& config);
+  BatchSizes largest_step(const RunnerConfig& config);
+  Status make_room(const RunnerConfig& config, const BatchSizes& largest);
   Status allocate(const std::vector<int>& num_blocks, size_t activations);
-  size_t measure_activations(const RunnerConfig& config);
+  size_t measure_activations(const BatchSizes& largest);
   // A step that was submitted and not yet waited for.
   struct InFlight {
     StepResult result;
     bool failed = false;              // before it began
+    Status enqueued;                  // how that went
     int64_t marks[3] = {-1, -1, -1};  // of the device: around the forward, and behind the sampling
   };
   Ticket enqueue(const StepPlan& plan);
@@ -69,7 +72,10 @@ class ModelRunner final : public Runner {
   void run_forward(ExecContext& ctx, const StepPlan& plan, const Batch& batch, const Tensor& logits,
                    InFlight& step);
   void show(const StepPlan& plan, const Tensor& logits);
-  std::vector<SampleRow> rows_of(const StepPlan& plan);
+  bool is_watched(const ExecContext& ctx) const {  // op by op
+    return ledger_ != nullptr || ctx.trace.on(TraceLevel::kOp);
+  }
+  std::vector<SampleRow> rows_of(const StepPlan& plan, bool is_known);
   void remember(const std::vector<SampleOutput>& chosen);
   void find_fault(ExecContext& ctx, const StepPlan& plan, const Batch& batch, const Tensor& logits,
                   const std::vector<SampleOutput>& chosen);

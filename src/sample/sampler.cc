@@ -12,6 +12,16 @@
 namespace tinyvllm {
 namespace {
 
+// One look at each logit; the head has just written them, so they come from a cache.
+OpCall describe(size_t rows, const Tensor& logits) {
+  const auto count = static_cast<int64_t>(rows);
+  return OpCall{.op = "sample",
+                .rows = count,
+                .out = 1,
+                .in = logits.cols,
+                .flops = static_cast<double>(count * logits.cols)};
+}
+
 // Rows of one call, shared out to the threads, each with a piece of scratch memory.
 class CpuRows {
  public:
@@ -28,15 +38,7 @@ class CpuRows {
   void run(std::span<const Row> rows, std::span<SampleOutput> out, Choose choose) {
     CHECK(rows.size() == out.size()) << rows.size() << " rows, room for " << out.size();
     if (ctx_.dry_run || rows.empty()) return;
-    // One look at each logit; the head has just written them, so they come from a cache.
-    const ops::OpScope scope(ctx_, [&] {
-      const auto count = static_cast<int64_t>(rows.size());
-      return OpCall{.op = "sample",
-                    .rows = count,
-                    .out = 1,
-                    .in = logits_.cols,
-                    .flops = static_cast<double>(count * logits_.cols)};
-    });
+    const ops::OpScope scope(ctx_, [&] { return describe(rows.size(), logits_); });
     const auto& kernels = cpu_sampler::kernels(
         on_card() ? supported_isas().back() : static_cast<CpuDevice&>(ctx_.device).isa());
     const std::vector<float> fetched = on_card() ? fetch(rows) : std::vector<float>();
@@ -112,17 +114,17 @@ void sample(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> r
 Sampler::Sampler() = default;
 Sampler::~Sampler() = default;
 
-Result<std::unique_ptr<Sampler>> Sampler::create(Device& device, int max_rows) {
+Result<std::unique_ptr<Sampler>> Sampler::create(Device& device, int max_rows, size_t max_history) {
   std::unique_ptr<Sampler> sampler(new Sampler());
   if (device.kind() == DeviceKind::kCuda) {
     TRY_ASSIGN(sampler->tokens_, cuda_sampler::Tokens::create(device, max_rows));
     sampler->packed_ = std::make_unique<block_sampler::PackedRows>();
+    const size_t rows = static_cast<size_t>(max_rows) * sizeof(block_sampler::DeviceRow);
+    TRY(device.reserve_stage(StageSlot::kSampling, rows + max_history * sizeof(int32_t)));
   }
   return sampler;
 }
 
-// A row whose choice depends on the tokens before it needs them on the host for its next one, so
-// such a step is waited for.
 void Sampler::submit(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows) {
   const ArenaScope scope(ctx.arena);
   if (ctx.dry_run) {
@@ -134,25 +136,44 @@ void Sampler::submit(ExecContext& ctx, const Tensor& logits, std::span<const Sam
     }
     return;
   }
-  Step& step = steps_.emplace_back();
+  Step step;
   step.outputs.resize(rows.size());
   const auto supported = [&](const SampleRow& row) {
     return block_sampler::supports(*row.params, logits.cols);
   };
-  step.pending = on_card(ctx) && !rows.empty() && std::all_of(rows.begin(), rows.end(), supported);
-  if (!step.pending) {
-    sample(ctx, logits, rows, step.outputs);
-    return;
+  if (on_card(ctx) && !rows.empty() && std::all_of(rows.begin(), rows.end(), supported)) {
+    for (const SampleRow& row : rows) step.logprobs.push_back(row.params->logprobs);
+    const ops::OpScope watch(ctx, [&] { return describe(rows.size(), logits); });
+    step.failure = submit_to_card(ctx, logits, rows);
+    step.pending = step.failure.ok();
+  } else {
+    step.failure = sample_here(ctx, logits, rows, step.outputs);
   }
-  for (const SampleRow& row : rows) step.logprobs.push_back(row.params->logprobs);
-  step.failure = submit_to_card(ctx, logits, rows);
-  step.pending = step.failure.ok();
-  if (!step.pending) return;
-  const auto looks_back = [](const SampleRow& row) { return needs_history(*row.params); };
-  if (std::none_of(rows.begin(), rows.end(), looks_back)) return;
-  for (Step& earlier : steps_) {  // tokens come back in order, this step's last
+  steps_.push_back(std::move(step));
+}
+
+// On the host, which has to wait for tokens that its rows' histories lack.
+Status Sampler::sample_here(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
+                            std::span<SampleOutput> out) {
+  const auto lacks = [](const SampleRow& row) { return row.in_flight >= 0; };
+  if (std::none_of(rows.begin(), rows.end(), lacks)) {
+    sample(ctx, logits, rows, out);
+    return Status();
+  }
+  for (Step& earlier : steps_) {
     if (earlier.pending) earlier.failure = receive(earlier);
   }
+  TRY(steps_.back().failure);
+  std::vector<SampleRow> whole(rows.begin(), rows.end());
+  std::deque<std::vector<int32_t>> histories;
+  for (SampleRow& row : whole) {
+    if (row.in_flight < 0) continue;
+    auto& history = histories.emplace_back(row.history.begin(), row.history.end());
+    history.push_back(steps_.back().outputs[static_cast<size_t>(row.in_flight)].token);
+    row.history = history;
+  }
+  sample(ctx, logits, whole, out);
+  return Status();
 }
 
 Status Sampler::submit_to_card(ExecContext& ctx, const Tensor& logits,
@@ -163,8 +184,10 @@ Status Sampler::submit_to_card(ExecContext& ctx, const Tensor& logits,
     TRY_ASSIGN(const void* const staged,
                ctx.device.stage(StageSlot::kSampling, packed_->data(), packed_->bytes()));
     void* scratch = ctx.arena.take(block_sampler::scratch_bytes(count, logits.cols));
-    tokens_->sample(logits, static_cast<const block_sampler::DeviceRow*>(staged), count, scratch,
-                    packed_->wants_scores());
+    const bool looks_back = std::any_of(rows.begin(), rows.end(),
+                                        [](const SampleRow& row) { return row.in_flight >= 0; });
+    tokens_->sample(logits, static_cast<const block_sampler::DeviceRow*>(staged), count, looks_back,
+                    scratch, packed_->wants_scores());
     return Status();
   }
   // A decode step's rows are its logits' rows; otherwise the card is told which.

@@ -47,6 +47,8 @@ struct SampleRow {
   uint32_t prompt_tokens = 0;
   std::span<const int32_t> history;  // all `position` tokens, prompt first; may be empty unless
                                      // needs_history(*params)
+  // Where the history lacks its last token: the row of the step before that chooses it.
+  int32_t in_flight = -1;
   std::span<const int32_t> end_ids;
 };
 
@@ -74,7 +76,8 @@ class PackedRows;
 // returns.
 class Sampler {
  public:
-  static Result<std::unique_ptr<Sampler>> create(Device& device, int max_rows);
+  // Steps have at most so many rows, and most have no more than so many tokens of history.
+  static Result<std::unique_ptr<Sampler>> create(Device& device, int max_rows, size_t max_history);
   ~Sampler();
 
   // A dry run takes the scratch memory that so many rows may need.
@@ -95,6 +98,8 @@ class Sampler {
   };
   Sampler();
   Status submit_to_card(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows);
+  Status sample_here(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
+                     std::span<SampleOutput> out);
   Status receive(Step& step);
 
   std::deque<Step> steps_;

@@ -58,16 +58,15 @@ inline SampleBatch random_batch(uint32_t seed, int vocabulary, size_t rows) {
 // The batch as a card gets it one step ahead: of some answers the last token is in flight.
 struct AheadOfTokens {
   std::vector<SampleRow> rows;
-  std::vector<int32_t> in_flight;
   std::vector<int32_t> previous;  // what the step before has chosen
 };
 
 inline AheadOfTokens ahead_of_tokens(const SampleBatch& batch) {
-  AheadOfTokens ahead{batch.rows, std::vector<int32_t>(batch.rows.size(), -1), {7, 7, 7}};
+  AheadOfTokens ahead{batch.rows, {7, 7, 7}};
   for (size_t i = 0; i < batch.rows.size(); i += 2) {
     SampleRow& row = ahead.rows[i];
     if (row.position <= row.prompt_tokens) continue;
-    ahead.in_flight[i] = static_cast<int32_t>(ahead.previous.size());
+    row.in_flight = static_cast<int32_t>(ahead.previous.size());
     ahead.previous.push_back(row.history.back());
     row.history = row.history.first(row.history.size() - 1);
   }

@@ -110,7 +110,7 @@ class HostBlock {
 std::vector<SampleOutput> sample_in_block(const SampleBatch& batch, int threads, int lanes) {
   PackedRows packed;
   const AheadOfTokens ahead = ahead_of_tokens(batch);
-  packed.pack(ahead.rows, batch.width, ahead.in_flight);
+  packed.pack(ahead.rows, batch.width);
   const auto* rows = static_cast<const DeviceRow*>(packed.data());
   const auto* words = reinterpret_cast<const int32_t*>(rows + batch.rows.size());
   const size_t count = batch.rows.size();

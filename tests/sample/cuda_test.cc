@@ -45,7 +45,7 @@ class CudaSampler : public testing::Test {
     const size_t previous_bytes = ahead.previous.size() * sizeof(int32_t);
     const Buffer previous = device_->allocate(previous_bytes, "tokens").value();
     EXPECT_TRUE(device_->upload(previous.data(), ahead.previous.data(), previous_bytes).ok());
-    packed_.pack(ahead.rows, batch.width, ahead.in_flight);
+    packed_.pack(ahead.rows, batch.width);
     const auto* rows = static_cast<const DeviceRow*>(
         device_->stage(StageSlot::kSampling, packed_.data(), packed_.bytes()).value());
     cuda_sampler::sample_rows(
@@ -197,6 +197,51 @@ TEST_F(CudaSampler, ALongAnswerIsTheSame) {
     ASSERT_FALSE(HasFailure()) << "step " << step;
     batch.histories[0].push_back(found[0].token);
   }
+}
+
+// Steps that are submitted before the tokens of the one before are known: histories lack their last
+// token, which the card knows, and a row that only the host samples waits for.
+TEST_F(CudaSampler, HistoriesMayLackATokenThatIsInFlight) {
+  constexpr size_t kRows = 40;
+  SampleBatch batch = random_batch(5, 3000, kRows);
+  for (SamplingParams& params : batch.params) {
+    params.allowed_token_ids.reset();  // so that every row has a token
+    params.repetition_penalty = 1.2;
+  }
+  const auto sampler = Sampler::create(*device_, kRows, 100).value();
+  const Buffer memory = device_->allocate(batch.logits.size() * sizeof(float), "logits").value();
+  ASSERT_TRUE(device_->upload(memory.data(), batch.logits.data(), memory.bytes()).ok());
+  Tensor logits = batch.tensor();
+  logits.data = memory.data();
+  const Buffer scratch =
+      device_->allocate(block_sampler::scratch_bytes(kRows, batch.width) + 64, "scratch").value();
+  ThreadPool pool(2);
+  const auto submit = [&](const std::vector<SampleRow>& rows) {
+    Arena arena(scratch.data(), scratch.bytes());
+    ExecContext ctx{*device_, pool, arena, {}, false};
+    sampler->submit(ctx, logits, rows);
+  };
+  submit(batch.rows);
+  for (int step = 0; step < 3; ++step) {
+    const SampleBatch before = batch;
+    const std::vector<SampleOutput> expected = sample_on_cpu(batch);
+    std::vector<SampleRow> ahead = batch.rows;
+    for (size_t i = 0; i < kRows; ++i) {
+      ASSERT_GE(expected[i].token, 0) << describe(batch, i);
+      ahead[i].in_flight = static_cast<int32_t>(i);
+      ahead[i].history = before.histories[i];
+      batch.histories[i].push_back(expected[i].token);
+      batch.rows[i].history = batch.histories[i];
+      ahead[i].position = batch.rows[i].position += 1;
+    }
+    if (step == 1) batch.params[7].dry_multiplier = 0.8;  // the host's
+    submit(ahead);
+    const std::vector<SampleOutput> found = sampler->collect().value();
+    for (size_t i = 0; i < kRows; ++i) {
+      EXPECT_EQ(found[i].token, expected[i].token) << "step " << step << ", " << describe(batch, i);
+    }
+  }
+  expect_same(batch, sampler->collect().value());
 }
 
 }  // namespace

@@ -151,6 +151,12 @@ Status CudaDevice::judged(Status status) {
   return status;
 }
 
+Status CudaDevice::enqueued() {
+  const cudaError_t status = cudaGetLastError();
+  if (status == cudaSuccess) return Status();
+  return judged(error(hardware_, " failed: ", cudaGetErrorString(status)));
+}
+
 Status CudaDevice::health() const {
   const std::scoped_lock lock(fault_mutex_);
   if (fault_.empty()) return Status();
@@ -209,6 +215,7 @@ Status CudaDevice::make_room(Staged& staged, size_t bytes) {
   TRY_ASSIGN(staged.device, memory_->allocate_as_it_is(bytes, "a step's input"));
   staged.bytes = bytes;
   stage_moves_ += 1;
+  for (Pinned& pinned : staged.pinned) TRY(grow(pinned, bytes));
   return Status();
 }
 
@@ -218,12 +225,14 @@ Result<const void*> CudaDevice::stage(StageSlot slot, const void* host, size_t b
   return staged.device;
 }
 
+Status CudaDevice::reserve_stage(StageSlot slot, size_t bytes) {
+  Staged& staged = staged_[static_cast<size_t>(slot)];
+  return staged.bytes < bytes ? judged(make_room(staged, bytes)) : Status();
+}
+
 Status CudaDevice::send(Staged& staged, const void* host, size_t bytes) {
-  if (staged.bytes < bytes) {
-    TRY(make_room(staged, std::max<size_t>(bytes * 2, size_t{1} << 20)));
-  }
+  if (staged.bytes < bytes) TRY(make_room(staged, bytes * 2));
   Pinned& pinned = staged.pinned[staged.next ^= 1];
-  TRY(grow(pinned, staged.bytes));
   auto* event = static_cast<cudaEvent_t>(pinned.copied);
   TRY(check(cudaEventSynchronize(event), "a step's input"));
   std::memcpy(pinned.data, host, bytes);

@@ -41,6 +41,7 @@ class CudaDevice final : public Device {
   Result<Buffer> allocate(size_t bytes, const std::string& what) override;
   void free(void* data, size_t bytes) override;
   size_t available_memory() const override;
+  Status enqueued() override;
   Status health() const override;
   DType activation_dtype() const override { return DType::kF16; }
   bool host_reads() const override { return false; }
@@ -49,6 +50,7 @@ class CudaDevice final : public Device {
   size_t unsent_bytes() const override { return uploader_->unsent(); }
   void wait_for_weights(const Uploader::News& news) override;
   Result<const void*> stage(StageSlot slot, const void* host, size_t bytes) override;
+  Status reserve_stage(StageSlot slot, size_t bytes) override;
   std::unique_ptr<StepRecorder> make_recorder() override;
   int steps_ahead() const override { return 1; }
   int step_tokens() const override { return 8192; }

@@ -1,5 +1,6 @@
 #include "device/cuda/graph_recorder.h"
 
+#include <algorithm>
 #include <bit>
 #include <cuda_runtime_api.h>
 
@@ -29,10 +30,16 @@ int padded_sequences(int sequences) {
 GraphRecorder::~GraphRecorder() { forget(); }
 
 void GraphRecorder::forget() {
-  for (auto& [key, recording] : recordings_) {
-    if (recording.graph != nullptr) cudaGraphExecDestroy(recording.graph);
-  }
-  recordings_.clear();
+  while (!recordings_.empty()) forget_oldest();
+}
+
+// The one that was not played for the longest time.
+void GraphRecorder::forget_oldest() {
+  const auto oldest = std::min_element(
+      recordings_.begin(), recordings_.end(),
+      [](const auto& a, const auto& b) { return a.second.last_step < b.second.last_step; });
+  if (oldest->second.graph != nullptr) cudaGraphExecDestroy(oldest->second.graph);
+  recordings_.erase(oldest);
 }
 
 BatchSizes GraphRecorder::padded(const BatchSizes& sizes) const {
@@ -50,11 +57,14 @@ void GraphRecorder::run(const Batch& batch, const std::function<void()>& work) {
     work();
     return;
   }
-  if (stage_moves_ != device_.stage_moves() || recordings_.size() > kMostGraphs) {
+  if (stage_moves_ != device_.stage_moves()) {
     forget();
     stage_moves_ = device_.stage_moves();
   }
-  Recording& recording = recordings_[{batch.sizes.num_sequences, batch.sizes.max_blocks}];
+  const Key key{batch.sizes.num_sequences, batch.sizes.max_blocks};
+  if (recordings_.size() == kMostGraphs && !recordings_.contains(key)) forget_oldest();
+  Recording& recording = recordings_[key];
+  recording.last_step = ++steps_;
   if (recording.graph == nullptr && recording.runs++ > 0 && !recording.failed) {
     record(recording, work);
   }

@@ -25,14 +25,17 @@ class GraphRecorder final : public StepRecorder {
   using Key = std::pair<int, int>;  // sequences, blocks
   struct Recording {
     int runs = 0;
+    uint64_t last_step = 0;
     CUgraphExec_st* graph = nullptr;
     bool failed = false;  // could not be recorded: enqueued as it is
   };
   void record(Recording& recording, const std::function<void()>& work);
   void forget();
+  void forget_oldest();
 
   CudaDevice& device_;
   std::map<Key, Recording> recordings_;
+  uint64_t steps_ = 0;
   int stage_moves_ = 0;
 };
 

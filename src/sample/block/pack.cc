@@ -101,15 +101,15 @@ void PackedRows::append_edits(const SampleRow& row, DeviceRow& to) {
   }
 }
 
-DeviceRow PackedRows::pack_row(const SampleRow& row, int64_t width, int32_t in_flight) {
+DeviceRow PackedRows::pack_row(const SampleRow& row, int64_t width) {
   const SamplingParams& params = *row.params;
   CHECK(params.temperature == 0 || params.seed)
       << "a request without a seed gets one before it is sampled";
-  CHECK(row.history.size() + (in_flight >= 0 ? 1 : 0) == row.position || !needs_history(params))
+  CHECK(row.history.size() + (row.in_flight >= 0 ? 1 : 0) == row.position || !needs_history(params))
       << "position " << row.position << " after " << row.history.size() << " tokens";
   DeviceRow to{};
   to.logit_row = row.logit_row;
-  to.in_flight = needs_history(params) ? in_flight : -1;
+  to.in_flight = needs_history(params) ? row.in_flight : -1;
   to.top_p = 1;
   to.floor = kFloorOctaves;
   to.scores = params.logprobs.value_or(-1);
@@ -132,14 +132,13 @@ DeviceRow PackedRows::pack_row(const SampleRow& row, int64_t width, int32_t in_f
   return to;
 }
 
-void PackedRows::pack(std::span<const SampleRow> rows, int64_t width,
-                      std::span<const int32_t> in_flight) {
+void PackedRows::pack(std::span<const SampleRow> rows, int64_t width) {
   first_word_ = rows.size() * kWordsPerRow;
   edited_ = 0;
   wants_scores_ = false;
   words_.assign(first_word_, 0);
   for (size_t i = 0; i < rows.size(); ++i) {
-    const DeviceRow to = pack_row(rows[i], width, in_flight.empty() ? -1 : in_flight[i]);
+    const DeviceRow to = pack_row(rows[i], width);
     wants_scores_ |= to.scores >= 0;
     std::memcpy(words_.data() + i * kWordsPerRow, &to, sizeof to);
   }

@@ -22,17 +22,15 @@ bool supports(const SamplingParams& params, int64_t width);
 // to step.
 class PackedRows {
  public:
-  // Rows that are all supported. Where in_flight[i] is not -1, the last token of row i's history is
-  // missing there: it is what that row of the step before chooses.
-  void pack(std::span<const SampleRow> rows, int64_t width,
-            std::span<const int32_t> in_flight = {});
+  // Rows that are all supported.
+  void pack(std::span<const SampleRow> rows, int64_t width);
 
   const void* data() const { return words_.data(); }
   size_t bytes() const { return words_.size() * sizeof(int32_t); }
   bool wants_scores() const { return wants_scores_; }
 
  private:
-  DeviceRow pack_row(const SampleRow& row, int64_t width, int32_t in_flight);
+  DeviceRow pack_row(const SampleRow& row, int64_t width);
   void append_edits(const SampleRow& row, DeviceRow& to);
   Words append(std::span<const int32_t> ids);
   Words append_banned(const SampleRow& row, bool in_flight);

@@ -20,6 +20,7 @@ struct Tokens::Impl {
   CudaDevice* device = nullptr;
   int max_rows = 0;
   Buffer tokens;   // [max_rows]
+  Buffer fresh;    // [max_rows], where the ones before are still read
   Buffer scores;   // [max_rows]
   Copy copies[2];  // take turns
   uint64_t chosen = 0;
@@ -64,6 +65,7 @@ Result<std::unique_ptr<Tokens>> Tokens::create(Device& device, int max_rows) {
   const size_t tokens = static_cast<size_t>(max_rows) * sizeof(int32_t);
   const size_t scores = static_cast<size_t>(max_rows) * sizeof(block_sampler::Scores);
   TRY_ASSIGN(impl->tokens, device.allocate(tokens, "sampled tokens"));
+  TRY_ASSIGN(impl->fresh, device.allocate(tokens, "sampled tokens"));
   TRY_ASSIGN(impl->scores, device.allocate(scores, "sampled tokens' scores"));
   for (Impl::Copy& copy : impl->copies) {
     const auto pinned = [](auto** to, size_t bytes) {
@@ -86,11 +88,16 @@ void Tokens::choose_largest(const Tensor& logits, const int32_t* rows, int64_t c
 }
 
 void Tokens::sample(const Tensor& logits, const block_sampler::DeviceRow* rows, int64_t count,
-                    void* scratch, bool wants_scores) {
+                    bool looks_back, void* scratch, bool wants_scores) {
   Impl::Copy& copy = impl_->begin(count);
   auto* scores = static_cast<block_sampler::Scores*>(impl_->scores.data());
-  sample_rows(*impl_->device, logits.f32(), logits.stride, logits.cols, rows, count, nullptr,
-              scratch, impl_->on_device(), wants_scores ? scores : nullptr);
+  auto* chosen = static_cast<int32_t*>((looks_back ? impl_->fresh : impl_->tokens).data());
+  sample_rows(*impl_->device, logits.f32(), logits.stride, logits.cols, rows, count,
+              impl_->on_device(), scratch, chosen, wants_scores ? scores : nullptr);
+  if (looks_back) {
+    cudaMemcpyAsync(impl_->on_device(), chosen, static_cast<size_t>(count) * sizeof(int32_t),
+                    cudaMemcpyDeviceToDevice, impl_->device->stream());
+  }
   impl_->send(copy, count, wants_scores);
 }
 
@@ -98,11 +105,10 @@ const int32_t* Tokens::on_device() const { return impl_->on_device(); }
 
 Status Tokens::collect(std::span<int32_t> tokens, const block_sampler::Scores** scores) {
   const Impl::Copy& copy = impl_->copies[impl_->collected++ % 2];
-  cudaError_t status = cudaEventSynchronize(copy.done);
-  if (status == cudaSuccess) status = cudaGetLastError();
-  if (status != cudaSuccess) {
-    TRY(impl_->device->judged(
-        error(impl_->device->hardware(), " failed: ", cudaGetErrorString(status))));
+  if (const cudaError_t status = cudaEventSynchronize(copy.done); status != cudaSuccess) {
+    cudaGetLastError();
+    return impl_->device->judged(
+        error(impl_->device->hardware(), " failed: ", cudaGetErrorString(status)));
   }
   std::memcpy(tokens.data(), copy.tokens, tokens.size_bytes());
   *scores = copy.with_scores ? copy.scores : nullptr;

@@ -22,9 +22,10 @@ class Tokens {
   // tokens[i] = the lowest id of the largest of row rows[i] (null: row i), or kNotNumbers
   // if the row has a NaN or no finite maximum
   void choose_largest(const Tensor& logits, const int32_t* rows, int64_t count);
-  // tokens[i] = what rows[i] chooses (sample_rows.h)
+  // tokens[i] = what rows[i] chooses (sample_rows.h). Some may look back: at a token that the
+  // choice before has made.
   void sample(const Tensor& logits, const block_sampler::DeviceRow* rows, int64_t count,
-              void* scratch, bool wants_scores);
+              bool looks_back, void* scratch, bool wants_scores);
 
   const int32_t* on_device() const;  // [max_rows], of the newest choice
   // Waits for the oldest choice not collected yet. `scores` are good until the next choice but one;

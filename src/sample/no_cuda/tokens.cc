@@ -10,7 +10,7 @@ Result<std::unique_ptr<Tokens>> Tokens::create(Device&, int) {
   return error("this build has no CUDA");
 }
 void Tokens::choose_largest(const Tensor&, const int32_t*, int64_t) {}
-void Tokens::sample(const Tensor&, const block_sampler::DeviceRow*, int64_t, void*, bool) {}
+void Tokens::sample(const Tensor&, const block_sampler::DeviceRow*, int64_t, bool, void*, bool) {}
 const int32_t* Tokens::on_device() const { return nullptr; }
 Status Tokens::collect(std::span<int32_t>, const block_sampler::Scores**) {
   return error("this build has no CUDA");
