@@ -28,7 +28,7 @@ test:  ## set up and run every test: this is what the continuous build runs
 test-long:  ## the comparisons with other implementations at full size
 	@tools/test long
 
-test-cuda:  ## the tests that need an NVIDIA card (TESTS=folder of test binaries that were built elsewhere; SANITIZE=1: under compute-sanitizer)
+test-cuda:  ## the tests that need an NVIDIA card (TESTS=folder that tools/test_cuda --pack made elsewhere; SANITIZE=1: under compute-sanitizer)
 	@tools/test_cuda $(if $(SANITIZE),--sanitize) $(TESTS)
 
 bench: build  ## what the parts reach, beside what this machine can do

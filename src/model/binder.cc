@@ -1,5 +1,6 @@
 #include "model/binder.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstring>
@@ -66,10 +67,12 @@ Result<WeightBinder::Source> WeightBinder::take(const std::string& source, const
   return Source{source, view};
 }
 
-void WeightBinder::report(std::string_view tensor, size_t unsent) const {
+// What was taken and not yet given to the device counts as sent: a few tensors, which must not be
+// taken back when they are.
+void WeightBinder::report(std::string_view tensor, size_t unsent) {
   if (!progress_) return;
-  progress_(tensor, loaded_bytes_ - static_cast<int64_t>(unsent),
-            static_cast<int64_t>(files_.file_bytes()));
+  sent_bytes_ = std::max(sent_bytes_, loaded_bytes_ - static_cast<int64_t>(unsent));
+  progress_(tensor, sent_bytes_, static_cast<int64_t>(files_.file_bytes()));
 }
 
 void WeightBinder::list(ModelListing::Weight weight) {
@@ -231,7 +234,7 @@ Result<std::vector<float>> WeightBinder::factors(const std::string& name, int64_
 }
 
 // Rows that the device found to be no numbers are known by where the file's map has them.
-Status WeightBinder::check_on_device() const {
+Status WeightBinder::check_on_device() {
   if (listing_ != nullptr) return Status();
   device_.wait_for_weights([&](size_t unsent) { report("", unsent); });
   report("", 0);
@@ -248,7 +251,7 @@ Status WeightBinder::check_on_device() const {
   return Status();  // of a model that was given up before it was looked at
 }
 
-Status WeightBinder::finish() const {
+Status WeightBinder::finish() {
   TRY(check_on_device());
   for (const WeightTensor& tensor : files_.weights().tensors()) {
     if (used_.count(tensor.name) == 0 && !is_derived(tensor.name)) {

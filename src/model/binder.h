@@ -75,7 +75,7 @@ class WeightBinder {
 
   // Tensors that the file has and nobody asked for are an error: a model with parts we would ignore
   // is not the model we would run.
-  Status finish() const;
+  Status finish();
   void ignore(const std::string& name) { used_.insert(source_name(name)); }
 
  private:
@@ -91,10 +91,10 @@ class WeightBinder {
   Result<Source> take_named(const std::string& name, Kind kind, const Shape& shape,
                             float offset = 0);
   void list(ModelListing::Weight weight);
-  void report(std::string_view tensor, size_t unsent) const;
+  void report(std::string_view tensor, size_t unsent);
   Result<std::vector<Source>> take_experts(const std::string& name, int64_t count, int64_t out,
                                            int64_t in);
-  Status check_on_device() const;
+  Status check_on_device();
   Result<ops::Linear> pack(std::span<const Source> weights, std::span<const Source> biases);
   void count_held(std::span<const Source> weights, size_t bytes, bool dropped);
 
@@ -104,7 +104,8 @@ class WeightBinder {
   std::span<const NameRow> names_;
   const LoadProgress progress_;
   PreparationStats* const stats_;
-  int64_t loaded_bytes_ = 0;
+  int64_t loaded_bytes_ = 0;  // taken
+  int64_t sent_bytes_ = 0;    // of them, as reported
   ModelListing* const listing_;
   std::set<std::string> used_;
   std::shared_ptr<void> embedding_on_device_;

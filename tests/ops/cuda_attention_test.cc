@@ -225,26 +225,29 @@ TEST_F(CudaAttentionTest, CopiedBlocksAreTheSame) {
   }
 }
 
-class CudaDeterministicAttentionTest : public CudaAttentionTest {
+class CudaDeterministicAttentionTest : public CudaAttentionTest,
+                                       public testing::WithParamInterface<DType> {
  protected:
   CudaDeterministicAttentionTest() { deterministic_ = true; }
 };
 
 // All sequences together in chunks and each alone token by token, in blocks of another size.
-TEST_F(CudaDeterministicAttentionTest, DoesNotDependOnCompanyChunksAndBlocks) {
+TEST_P(CudaDeterministicAttentionTest, DoesNotDependOnCompanyChunksAndBlocks) {
   for (AttentionCase c : kAttentionCases) {
     const Inputs in = halves(c);
-    for (const DType dtype : {DType::kI8, DType::kF16, DType::kF32}) {
-      const std::vector<Matrix> together = attend(c, dtype, rope_of(c), in, in_three(c));
-      c.block_size = c.block_size == 16 ? 8 : 16;
-      const std::vector<Matrix> alone = attend(c, dtype, rope_of(c), in, one_by_one(c));
-      for (size_t s = 0; s < together.size(); ++s) {
-        EXPECT_EQ(together[s].values, alone[s].values)
-            << "head_dim " << c.head_dim << " " << dtype_name(dtype) << " sequence " << s;
-      }
+    const std::vector<Matrix> together = attend(c, GetParam(), rope_of(c), in, in_three(c));
+    c.block_size = c.block_size == 16 ? 8 : 16;
+    const std::vector<Matrix> alone = attend(c, GetParam(), rope_of(c), in, one_by_one(c));
+    for (size_t s = 0; s < together.size(); ++s) {
+      EXPECT_EQ(together[s].values, alone[s].values)
+          << "head_dim " << c.head_dim << " sequence " << s;
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Cache, CudaDeterministicAttentionTest,
+                         testing::Values(DType::kI8, DType::kF16, DType::kF32),
+                         [](const auto& one) { return std::string(dtype_name(one.param)); });
 
 }  // namespace
 }  // namespace tinyvllm::ops
