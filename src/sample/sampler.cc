@@ -163,6 +163,7 @@ Status Sampler::sample_here(ExecContext& ctx, const Tensor& logits, std::span<co
   for (Step& earlier : steps_) {
     if (earlier.pending) earlier.failure = receive(earlier);
   }
+  if (steps_.empty()) return error("the step before could not begin");
   TRY(steps_.back().failure);
   std::vector<SampleRow> whole(rows.begin(), rows.end());
   std::deque<std::vector<int32_t>> histories;
