@@ -47,9 +47,9 @@ Result<OnDevice> residual(OpTimer& timer, const Matrix& m) { return upload(timer
 // Good until the next one is staged.
 Result<Batch> staged(OpTimer& timer, const ops::TestBatch& owner) {
   Batch batch = owner.batch();
-  TRY_ASSIGN(const void* const data,
-             timer.device().stage(StageSlot::kBatch, batch.host,
-                                  Batch::buffer_elements(batch.sizes) * sizeof(int32_t)));
+  TRY_ASSIGN(
+      const void* const data,
+      timer.device().stage(batch.host, Batch::buffer_elements(batch.sizes) * sizeof(int32_t)));
   batch.data = static_cast<const int32_t*>(data);
   return batch;
 }

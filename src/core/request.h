@@ -21,6 +21,8 @@ struct Request {
   SequenceId shares_prompt_of = 0;
   uint32_t answer = 0;
   bool reuse_prefix = true;  // false when every prompt position must be computed
+  // Whether a token is fed only when it is known: the device that samples others does not have it.
+  bool awaits_tokens = false;
 };
 
 }  // namespace tinyvllm

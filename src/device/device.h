@@ -45,9 +45,6 @@ class StepRecorder {
   virtual void run(const Batch& /*batch*/, const std::function<void()>& work) { work(); }
 };
 
-// Inputs of a step that go to the device, each to an address of its own.
-enum class StageSlot { kBatch, kSampling, kCount };
-
 // What the system says of a device without measuring; 0: it does not.
 struct DeviceSpec {
   size_t last_cache_bytes = 0;    // the cache before its memory
@@ -80,11 +77,12 @@ class Device {
   virtual size_t unsent_bytes() const { return 0; }
   // Waits until there are none, and says now and then how many are left.
   virtual void wait_for_weights(const std::function<void(size_t unsent)>& /*news*/) {}
-  // A step's input as the device's ops see it. The host's side may be changed at once; the device's
-  // is good until the slot's next call, and stays where it is unless it must grow.
-  virtual Result<const void*> stage(StageSlot slot, const void* host, size_t bytes) = 0;
-  // Makes the room that a slot will need, so that no step has to.
-  virtual Status reserve_stage(StageSlot /*slot*/, size_t /*bytes*/) { return Status(); }
+  // A step's input as the device's ops see it, all of it in one piece. The host's side may be
+  // changed at once; the device's is good until the next call, and stays where it is unless it must
+  // grow.
+  virtual Result<const void*> stage(const void* host, size_t bytes) = 0;
+  // Makes the room that steps will need, so that none of them has to.
+  virtual Status reserve_stage(size_t /*bytes*/) { return Status(); }
 
   virtual std::unique_ptr<StepRecorder> make_recorder() { return std::make_unique<StepRecorder>(); }
   // Steps worth submitting before the first one's result is looked at.

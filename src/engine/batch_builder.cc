@@ -35,12 +35,11 @@ BatchSizes BatchBuilder::sizes(const StepPlan& plan) const {
 }
 
 Batch BatchBuilder::build(const StepPlan& plan, const BatchSizes& sizes,
-                          const std::vector<int32_t>* sampled) {
-  Batch batch{sizes};
-  buffer_.assign(Batch::buffer_elements(sizes), kNullBlock);
-  batch.data = batch.host = buffer_.data();
+                          const std::vector<int32_t>* sampled, std::vector<int32_t>& inputs) const {
+  inputs.assign(Batch::buffer_elements(sizes), kNullBlock);
+  const Batch batch{sizes, inputs.data()};
   // The sections again, writable: this is the one place that fills them.
-  const auto section = [&](const int32_t* part) { return buffer_.data() + (part - batch.data); };
+  const auto section = [&](const int32_t* part) { return inputs.data() + (part - batch.data); };
   int32_t* token_ids = section(batch.token_ids());
   int32_t* positions = section(batch.positions());
   int32_t* token_sequence = section(batch.token_sequence());
@@ -86,7 +85,7 @@ Batch BatchBuilder::build(const StepPlan& plan, const BatchSizes& sizes,
     adapters[index] = -1;
     *logit_rows++ = token;
   }
-  return batch;
+  return Batch{sizes};
 }
 
 }  // namespace tinyvllm

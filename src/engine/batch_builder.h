@@ -19,13 +19,13 @@ class BatchBuilder {
   // At these sizes or larger ones: what the plan does not fill are sequences of one token that see
   // and write nothing but the null block. `sampled` are the tokens of the step before, by row: what
   // a token "from row r" stands for; null: only the device knows, and the token stays ~r. The batch
-  // points into this builder and is good until the next build.
-  Batch build(const StepPlan& plan, const BatchSizes& sizes, const std::vector<int32_t>* sampled);
+  // becomes `inputs`; it points nowhere until they are where the device sees them.
+  Batch build(const StepPlan& plan, const BatchSizes& sizes, const std::vector<int32_t>* sampled,
+              std::vector<int32_t>& inputs) const;
 
  private:
   const int num_groups_;
   const int block_size_;
-  std::vector<int32_t> buffer_;  // keeps its capacity from step to step
 };
 
 }  // namespace tinyvllm

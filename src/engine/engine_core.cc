@@ -14,6 +14,11 @@ std::string describe_failure(int32_t token) {
 
 }  // namespace
 
+Status EngineCore::add(Request request) {
+  request.awaits_tokens = !runner_.feeds_unseen(request.sampling);
+  return scheduler_.add(std::move(request));
+}
+
 void EngineCore::abort(SequenceId sequence) {
   scheduler_.abort(sequence);
   started_.erase(sequence);

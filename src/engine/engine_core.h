@@ -46,7 +46,7 @@ class EngineCore {
         trace_(tracer, memory) {}
 
   const Scheduler& scheduler() const { return scheduler_; }
-  Status add(Request request) { return scheduler_.add(std::move(request)); }
+  Status add(Request request);
   void abort(SequenceId sequence);
   bool has_work() const { return scheduler_.has_work() || !in_flight_.empty(); }
 

@@ -15,6 +15,7 @@ namespace {
 
 // Room for a step's inputs that is made at the start; a step with more of them makes more.
 constexpr size_t kMostStaged = size_t{32} << 20;
+constexpr size_t kMostHistory = kMostStaged / sizeof(int32_t);
 
 }  // namespace
 
@@ -43,7 +44,7 @@ Result<std::unique_ptr<ModelRunner>> ModelRunner::create(Runtime& runtime, const
     TRY_ASSIGN(num_blocks, size_cache(activations));
   }
   TRY(runner->allocate(num_blocks, activations));
-  if (!runtime.device().warms_up()) return runner;
+  if (!runtime.device().warms_up() || !runner->feeds_unseen({})) return runner;
   const int most = runner->largest_blocks_ * config.block_size;
   TRY(warm_up([&](const StepPlan& plan) { return runner->wait(runner->enqueue(plan)); },
               {.groups = runner->kv_.size(),
@@ -58,10 +59,10 @@ Status ModelRunner::make_room(const RunnerConfig& config, const BatchSizes& larg
   for (const KvView& view : kv_) TRY(ops::check_heads(device, view.spec));
   const auto history = static_cast<size_t>(largest_blocks_) *
                        static_cast<size_t>(config.block_size * largest.num_sequences);
-  TRY_ASSIGN(sampler_, Sampler::create(device, config.max_num_seqs,
-                                       std::min(history, kMostStaged / sizeof(int32_t))));
-  const size_t inputs = Batch::buffer_elements(largest) * sizeof(int32_t);
-  return device.reserve_stage(StageSlot::kBatch, std::min(inputs, kMostStaged));
+  TRY_ASSIGN(sampler_, Sampler::create(runtime_, config.max_num_seqs, model_.info().vocab_size));
+  const size_t batch = Batch::buffer_elements(largest) * sizeof(int32_t);
+  return device.reserve_stage(std::min(batch, kMostStaged) +
+                              sampler_->input_bytes(std::min(history, kMostHistory)));
 }
 
 Status ModelRunner::allocate(const std::vector<int>& num_blocks, size_t activations) {
@@ -118,7 +119,7 @@ size_t ModelRunner::measure_activations(const BatchSizes& largest) {
   const Tensor logits = ctx.tensor(largest.num_logits, model_.info().vocab_size, DType::kF32);
   model_.forward(ctx, batch, {logits});
   const std::vector<SampleRow> rows(static_cast<size_t>(largest.num_sequences));
-  sampler_->submit(ctx, logits, rows);
+  sampler_->submit(ctx, logits, rows, nullptr);
   return measuring.peak();
 }
 
@@ -286,12 +287,14 @@ Ticket ModelRunner::enqueue(const StepPlan& plan) {
   reset.end();
   PartScope staging = part("tensor_staging_prepare");
   const BatchSizes sizes = recorder_->padded(builder_.sizes(plan));
-  Batch batch = builder_.build(plan, sizes, is_known ? &sampled_ : nullptr);
+  Batch batch = builder_.build(plan, sizes, is_known ? &sampled_ : nullptr, inputs_);
+  const std::vector<SampleRow> rows = rows_of(plan, is_known);
+  sampler_->add_inputs(rows, inputs_);
   staging.end();
   PartScope flushing = part("tensor_staging_flush");
-  const Result<const void*> staged =
-      device.stage(StageSlot::kBatch, batch.host, Batch::buffer_elements(sizes) * sizeof(int32_t));
+  const Result<const void*> staged = device.stage(inputs_.data(), inputs_.size() * sizeof(int32_t));
   if (!staged.ok()) return give_up(step, plan, staged.error());
+  batch.host = inputs_.data();
   batch.data = static_cast<const int32_t*>(staged.value());
   batch.previous = sampler_->on_device();
   flushing.end();
@@ -304,7 +307,7 @@ Ticket ModelRunner::enqueue(const StepPlan& plan) {
   PartScope sampling(ctx.trace, TraceLevel::kStep, "sampling", "next_token_ready_latency");
   StepClock clock(device, sampling.begin_ns());
   if (is_watched(ctx) && step.marks[0] >= 0) ctx.trace.clock = &clock;
-  sampler_->submit(ctx, logits, rows_of(plan, is_known));
+  sampler_->submit(ctx, logits, rows, batch.data);
   step.result.scored = score_prompts(ctx, plan, logits);
   step.enqueued = device.enqueued();
   step.result.sample_ns = sampling.end();

@@ -41,6 +41,9 @@ class ModelRunner final : public Runner {
 
   Ticket submit(const StepPlan& plan) override;
   StepResult wait(Ticket ticket) override;
+  bool feeds_unseen(const SamplingParams& sampling) const override {
+    return sampler_->chooses_on_device(sampling);
+  }
 
   // Called with each step's logits, [rows asked for, vocab_size], before they are sampled: for
   // tests and for tools that score text.
@@ -105,6 +108,7 @@ class ModelRunner final : public Runner {
   std::deque<InFlight> in_flight_;
   std::vector<int32_t> sampled_;                 // of the newest step that is known, by row
   std::vector<std::vector<int32_t>> completed_;  // histories of the step being built
+  std::vector<int32_t> inputs_;                  // of that step; keeps its capacity
 };
 
 }  // namespace tinyvllm

@@ -17,6 +17,8 @@ class Runner {
   virtual ~Runner() = default;
   virtual Ticket submit(const StepPlan& plan) = 0;
   virtual StepResult wait(Ticket ticket) = 0;
+  // Whether a token that is so chosen can be fed before anybody has waited for it.
+  virtual bool feeds_unseen(const SamplingParams& /*sampling*/) const { return true; }
 };
 
 }  // namespace tinyvllm

@@ -36,6 +36,7 @@
 #include "core/sampling_params.h"
 #include "core/step_plan.h"
 #include "device/exec_context.h"
+#include "device/runtime.h"
 
 namespace tinyvllm {
 
@@ -73,38 +74,64 @@ class PackedRows;
 }
 
 // The tokens of one step after another, on a device that may still be choosing when `submit`
-// returns.
+// returns. A card does not do all that can be asked for: of rows that want more it brings the
+// logits, and the host chooses when they are collected.
 class Sampler {
  public:
-  // Steps have at most so many rows, and most have no more than so many tokens of history.
-  static Result<std::unique_ptr<Sampler>> create(Device& device, int max_rows, size_t max_history);
+  // Steps have at most so many rows, of logits so wide.
+  static Result<std::unique_ptr<Sampler>> create(Runtime& runtime, int max_rows, int64_t width);
   ~Sampler();
 
-  // A dry run takes the scratch memory that so many rows may need.
-  void submit(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows);
+  // Whether the device chooses, so that what a row chose is there for the next step.
+  bool chooses_on_device(const SamplingParams& params) const;
+  // What most steps' rows put behind their inputs, those with so many tokens of history.
+  size_t input_bytes(size_t history) const;
+
+  // Three calls for a step. What the device must know of its rows, behind its other inputs;
+  void add_inputs(std::span<const SampleRow> rows, std::vector<int32_t>& inputs);
+  // the choice, once those are where the device sees them (a dry run takes the scratch memory that
+  // so many rows may need);
+  void submit(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
+              const int32_t* inputs);
+  // and what the oldest step chose that was not collected yet. The caller does not have its turn.
+  Result<std::vector<SampleOutput>> collect();
+
   // What the newest step chose, if that is known without waiting.
   const std::vector<SampleOutput>* newest() const;
   // The newest step's tokens where the device's ops find them, [rows]; null: the host knows all.
   const int32_t* on_device() const;
-  // What the oldest step chose that was not collected yet.
-  Result<std::vector<SampleOutput>> collect();
 
  private:
+  struct HostRow {  // what the host needs to choose when the step is long over
+    SampleRow row;
+    SamplingParams params;
+    std::vector<int32_t> history;
+    std::vector<int32_t> end_ids;
+    size_t index;
+  };
   struct Step {
     std::vector<SampleOutput> outputs;
     std::vector<std::optional<int>> logprobs;  // that rows want, while the card's are to come
-    bool pending = false;                      // the card's tokens are still to come
+    std::vector<HostRow> host_rows;
+    bool pending = false;  // the card's tokens are still to come
     Status failure;
   };
-  Sampler();
-  Status submit_to_card(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows);
-  Status sample_here(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
-                     std::span<SampleOutput> out);
+  Sampler(Runtime& runtime, int max_rows, int64_t width);
+  Status submit_to_card(ExecContext& ctx, const Tensor& logits, std::span<const SampleRow> rows,
+                        const int32_t* inputs, Step& step);
   Status receive(Step& step);
+  void choose_here(Step& step, const float* logits);
 
+  Runtime& runtime_;
+  const size_t max_rows_;
+  const int64_t width_;
   std::deque<Step> steps_;
   std::unique_ptr<cuda_sampler::Tokens> tokens_;  // of a card
   std::unique_ptr<block_sampler::PackedRows> packed_;
+  std::unique_ptr<char[]> scratch_;  // of the host beside a card, once it has chosen
+  // Of the step whose inputs were added last: where they begin, and whether they are packed rows.
+  std::optional<size_t> added_;
+  bool is_packed_ = false;
 };
 
 // A row whose token is known already: a prompt's.

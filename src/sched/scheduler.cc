@@ -96,9 +96,9 @@ int Scheduler::prompt_reserve() {
 bool Scheduler::can_decode(const Sequence& sequence) const {
   if (!sequence.decodes()) return false;
   if (sequence.fed < sequence.known()) return true;
-  // Its next token is still being sampled: it can be fed by reference, unless it is certain to be
-  // the last one.
-  return sequence.row_in_flight >= 0 &&
+  // Its next token is still being sampled: it can be fed by reference, unless the device will not
+  // have it, or it is certain to be the last one.
+  return sequence.row_in_flight >= 0 && !sequence.request.awaits_tokens &&
          sequence.generated() + 1 < sequence.request.sampling.max_tokens;
 }
 

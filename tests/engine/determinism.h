@@ -35,6 +35,8 @@ struct Setting {
 
 class Determinism : public testing::TestWithParam<std::string> {
  protected:
+  static constexpr int kKinds = 4;  // of requests
+
   bool is_real() const { return GetParam() == "smollm2"; }
   int vocabulary() const { return is_real() ? 49152 : kTinyVocabulary; }
   int prompt_length() const { return is_real() ? 45 : 75; }
@@ -90,17 +92,21 @@ class Determinism : public testing::TestWithParam<std::string> {
     return tokens;
   }
 
-  // The three requests that are watched: greedy, tame, and wild with every past token counting.
+  // The requests that are watched: greedy, tame, wild with every past token counting, and odd.
   SamplingParams params(int which) const {
     SamplingParams params;
     params.seed = 11;
     params.max_tokens = answer_tokens();
     params.ignore_eos = true;
-    params.temperature = std::vector{0.0, 0.7, 1.8}[static_cast<size_t>(which)];
+    params.temperature = std::vector{0.0, 0.7, 1.8, 0.9}[static_cast<size_t>(which)];
     if (which == 1) params.top_p = 0.9;
     if (which == 2) {
       params.repetition_penalty = 1.2;
       params.frequency_penalty = 0.3;
+    }
+    if (which == 3) {  // a card leaves these to the host
+      params.typical_p = 0.95;
+      params.dry_multiplier = 0.8;
     }
     return params;
   }
@@ -108,7 +114,7 @@ class Determinism : public testing::TestWithParam<std::string> {
   void add_others(LLMEngine& engine, int count, uint64_t seed) const {
     std::mt19937_64 random(seed);
     for (int i = 0; i < count; ++i) {
-      SamplingParams sampling = params(static_cast<int>(random() % 3));
+      SamplingParams sampling = params(static_cast<int>(random() % kKinds));
       sampling.seed = random();
       sampling.max_tokens = 1 + static_cast<int>(random() % 12);
       const int length = 1 + static_cast<int>(random() % (is_real() ? 40 : 90));
@@ -153,7 +159,7 @@ class Determinism : public testing::TestWithParam<std::string> {
                                    const RequestOptions& options = {}) {
     std::vector<RequestId> ids;
     add_others(engine, others / 2, seed);
-    for (int which = 0; which < 3; ++which) {
+    for (int which = 0; which < kKinds; ++which) {
       ids.push_back(engine.add_request(prompt(1, prompt_length()), params(which), options).value());
       add_others(engine, which == 0 ? others - others / 2 : 0, seed + 1);
     }
@@ -165,7 +171,7 @@ class Determinism : public testing::TestWithParam<std::string> {
   void learn() {
     const Setting alone;
     const auto engine = load(alone);
-    for (int which = 0; which < 3; ++which) {
+    for (int which = 0; which < kKinds; ++which) {
       const RequestId id = engine->add_request(prompt(1, prompt_length()), params(which)).value();
       expected_.push_back(run(*engine, {id})[id]);
       const auto tokens = static_cast<size_t>(answer_tokens());
@@ -176,8 +182,8 @@ class Determinism : public testing::TestWithParam<std::string> {
   }
 
   void expect_same(const std::vector<Watched>& traces, const std::string& how) const {
-    ASSERT_EQ(traces.size(), 3u);
-    for (size_t which = 0; which < 3; ++which) {
+    ASSERT_EQ(traces.size(), size_t{kKinds});
+    for (size_t which = 0; which < kKinds; ++which) {
       const Watched& expected = expected_[which];
       EXPECT_EQ(traces[which].tokens, expected.tokens) << how << ", request " << which;
       for (const auto& [position, logits] : traces[which].logits) {
@@ -228,9 +234,9 @@ class Determinism : public testing::TestWithParam<std::string> {
       engine->run();
       const uint64_t hits = engine->stats().prefix.hit_tokens;
       expect_same(run_watched(*engine, 0, 1, options), str_cat("a shared prefix of ", shared));
-      // At least one token is computed anew; the three requests may find one another's blocks too.
+      // At least one token is computed anew; the requests may find one another's blocks too.
       const int found = std::min(shared / block, (prompt_length() - 1) / block) * block;
-      EXPECT_GE(engine->stats().prefix.hit_tokens - hits, static_cast<uint64_t>(3 * found));
+      EXPECT_GE(engine->stats().prefix.hit_tokens - hits, static_cast<uint64_t>(kKinds * found));
     }
   }
 

@@ -93,10 +93,7 @@ class CudaAttentionTest : public CudaTest {
     const OnCard all = upload(qkv, DType::kF16);
     const OnCard outs = upload(out, DType::kF16);
     batch.data = static_cast<const int32_t*>(
-        device_
-            ->stage(StageSlot::kBatch, batch.data,
-                    Batch::buffer_elements(batch.sizes) * sizeof(int32_t))
-            .value());
+        device_->stage(batch.data, Batch::buffer_elements(batch.sizes) * sizeof(int32_t)).value());
     const Tensor q = all.tensor.columns(0, q_width);
     const AttentionParams params{c.heads, 1 / std::sqrt(static_cast<float>(c.head_dim)),
                                  c.soft_cap};

@@ -58,8 +58,7 @@ class CudaTest : public testing::Test {
   Batch stage(const TestBatch& owner) {
     Batch batch = owner.batch();
     const size_t bytes = Batch::buffer_elements(batch.sizes) * sizeof(int32_t);
-    batch.data =
-        static_cast<const int32_t*>(device_->stage(StageSlot::kBatch, batch.data, bytes).value());
+    batch.data = static_cast<const int32_t*>(device_->stage(batch.data, bytes).value());
     return batch;
   }
   void run(const Op& op, std::span<const KvView> kv = {}) {

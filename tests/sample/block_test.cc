@@ -111,7 +111,7 @@ std::vector<SampleOutput> sample_in_block(const SampleBatch& batch, int threads,
   PackedRows packed;
   const AheadOfTokens ahead = ahead_of_tokens(batch);
   packed.pack(ahead.rows, batch.width);
-  const auto* rows = static_cast<const DeviceRow*>(packed.data());
+  const auto* rows = reinterpret_cast<const DeviceRow*>(packed.words().data());
   const auto* words = reinterpret_cast<const int32_t*>(rows + batch.rows.size());
   const size_t count = batch.rows.size();
   std::vector<uint32_t> scratch(

@@ -1,7 +1,7 @@
 // The card chooses the CPU's tokens, with the CPU's logprobs to the bit.
 #include <gtest/gtest.h>
 
-#include "device/cuda/cuda_device.h"
+#include "device/runtime.h"
 #include "sample/block/pack.h"
 #include "sample/cuda/sample_rows.h"
 #include "sample/cuda/tokens.h"
@@ -19,9 +19,14 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 class CudaSampler : public testing::Test {
  protected:
   void SetUp() override {
-    auto device = CudaDevice::create({.separate_buffers = true});
-    if (!device.ok()) GTEST_SKIP() << device.message();
-    device_ = std::move(device.value());
+    RuntimeOptions options;
+    options.threads = 2;
+    options.device = DeviceKind::kCuda;
+    options.cuda.separate_buffers = true;
+    auto runtime = Runtime::create(options);
+    if (!runtime.ok()) GTEST_SKIP() << runtime.message();
+    runtime_ = std::move(runtime.value());
+    device_ = &runtime_->device();
   }
 
   std::vector<SampleOutput> sample_on_card(const SampleBatch& batch) {
@@ -47,7 +52,7 @@ class CudaSampler : public testing::Test {
     EXPECT_TRUE(device_->upload(previous.data(), ahead.previous.data(), previous_bytes).ok());
     packed_.pack(ahead.rows, batch.width);
     const auto* rows = static_cast<const DeviceRow*>(
-        device_->stage(StageSlot::kSampling, packed_.data(), packed_.bytes()).value());
+        device_->stage(packed_.words().data(), packed_.words().size_bytes()).value());
     cuda_sampler::sample_rows(
         *device_, static_cast<const float*>(logits.data()), batch.stride, batch.width, rows,
         static_cast<int64_t>(count), static_cast<const int32_t*>(previous.data()), scratch.data(),
@@ -72,17 +77,16 @@ class CudaSampler : public testing::Test {
     tensor.data = logits.data();
     const void* rows = nullptr;
     if (which != nullptr) {
-      rows = device_->stage(StageSlot::kSampling, which->data(), which->size() * sizeof(int32_t))
-                 .value();
+      rows = device_->stage(which->data(), which->size() * sizeof(int32_t)).value();
     }
     std::vector<int32_t> chosen(which == nullptr ? static_cast<size_t>(batch.logit_rows)
                                                  : which->size());
     const auto count = static_cast<int>(chosen.size());
-    const auto tokens = cuda_sampler::Tokens::create(*device_, count).value();
+    const auto tokens = cuda_sampler::Tokens::create(*device_, count, batch.width).value();
     tokens->choose_largest(tensor, static_cast<const int32_t*>(rows), count);
-    const Scores* scores = nullptr;
-    EXPECT_TRUE(tokens->collect(chosen, &scores).ok());
-    EXPECT_EQ(scores, nullptr);
+    const auto choice = tokens->collect().value();
+    EXPECT_EQ(choice.scores, nullptr);
+    std::copy_n(choice.tokens, chosen.size(), chosen.begin());
     return chosen;
   }
 
@@ -91,8 +95,48 @@ class CudaSampler : public testing::Test {
     expect_same(batch, sample_on_card(batch));
   }
 
-  std::unique_ptr<CudaDevice> device_;
+  std::unique_ptr<Runtime> runtime_;
+  Device* device_ = nullptr;
   PackedRows packed_;
+};
+
+// The tokens of a batch, a step at a time, as a runner has them sampled. A step's logits are gone
+// when its successor has run.
+class Steps {
+ public:
+  Steps(Runtime& runtime, const SampleBatch& batch)
+      : runtime_(runtime),
+        batch_(batch),
+        sampler_(
+            Sampler::create(runtime, static_cast<int>(batch.rows.size()), batch.width).value()),
+        logits_(allocate(batch.logits.size() * sizeof(float))),
+        scratch_(allocate(64 + block_sampler::scratch_bytes(static_cast<int64_t>(batch.rows.size()),
+                                                            batch.width))) {}
+
+  void submit(const std::vector<SampleRow>& rows) {
+    Device& device = runtime_.device();
+    std::vector<int32_t> inputs = {1, 2, 3};  // of others
+    sampler_->add_inputs(rows, inputs);
+    const void* staged = device.stage(inputs.data(), inputs.size() * sizeof(int32_t)).value();
+    EXPECT_TRUE(device.upload(logits_.data(), batch_.logits.data(), logits_.bytes()).ok());
+    Arena arena(scratch_.data(), scratch_.bytes());
+    ExecContext ctx{device, runtime_.pool(), arena, {}, false};
+    Tensor logits = batch_.tensor();
+    logits.data = logits_.data();
+    sampler_->submit(ctx, logits, rows, static_cast<const int32_t*>(staged));
+    const std::vector<char> garbage(logits_.bytes(), '\x41');
+    EXPECT_TRUE(device.upload(logits_.data(), garbage.data(), garbage.size()).ok());
+  }
+  std::vector<SampleOutput> collect() { return sampler_->collect().value(); }
+
+ private:
+  Buffer allocate(size_t bytes) { return runtime_.device().allocate(bytes, "a test").value(); }
+
+  Runtime& runtime_;
+  const SampleBatch& batch_;
+  std::unique_ptr<Sampler> sampler_;
+  Buffer logits_;
+  Buffer scratch_;
 };
 
 TEST_F(CudaSampler, SmallVocabularies) {
@@ -200,7 +244,7 @@ TEST_F(CudaSampler, ALongAnswerIsTheSame) {
 }
 
 // Steps that are submitted before the tokens of the one before are known: histories lack their last
-// token, which the card knows, and a row that only the host samples waits for.
+// token, which the card knows.
 TEST_F(CudaSampler, HistoriesMayLackATokenThatIsInFlight) {
   constexpr size_t kRows = 40;
   SampleBatch batch = random_batch(5, 3000, kRows);
@@ -208,20 +252,8 @@ TEST_F(CudaSampler, HistoriesMayLackATokenThatIsInFlight) {
     params.allowed_token_ids.reset();  // so that every row has a token
     params.repetition_penalty = 1.2;
   }
-  const auto sampler = Sampler::create(*device_, kRows, 100).value();
-  const Buffer memory = device_->allocate(batch.logits.size() * sizeof(float), "logits").value();
-  ASSERT_TRUE(device_->upload(memory.data(), batch.logits.data(), memory.bytes()).ok());
-  Tensor logits = batch.tensor();
-  logits.data = memory.data();
-  const Buffer scratch =
-      device_->allocate(block_sampler::scratch_bytes(kRows, batch.width) + 64, "scratch").value();
-  ThreadPool pool(2);
-  const auto submit = [&](const std::vector<SampleRow>& rows) {
-    Arena arena(scratch.data(), scratch.bytes());
-    ExecContext ctx{*device_, pool, arena, {}, false};
-    sampler->submit(ctx, logits, rows);
-  };
-  submit(batch.rows);
+  Steps steps(*runtime_, batch);
+  steps.submit(batch.rows);
   for (int step = 0; step < 3; ++step) {
     const SampleBatch before = batch;
     const std::vector<SampleOutput> expected = sample_on_cpu(batch);
@@ -234,14 +266,79 @@ TEST_F(CudaSampler, HistoriesMayLackATokenThatIsInFlight) {
       batch.rows[i].history = batch.histories[i];
       ahead[i].position = batch.rows[i].position += 1;
     }
-    if (step == 1) batch.params[7].dry_multiplier = 0.8;  // the host's
-    submit(ahead);
-    const std::vector<SampleOutput> found = sampler->collect().value();
+    steps.submit(ahead);
+    const std::vector<SampleOutput> found = steps.collect();
     for (size_t i = 0; i < kRows; ++i) {
       EXPECT_EQ(found[i].token, expected[i].token) << "step " << step << ", " << describe(batch, i);
     }
   }
-  expect_same(batch, sampler->collect().value());
+  expect_same(batch, steps.collect());
+}
+
+// Logprobs of such a row, where no other row wants any.
+TEST_F(CudaSampler, TheHostChoosesForARowInPlainCompany) {
+  constexpr size_t kRows = 3;
+  SampleBatch batch = random_batch(7, 3000, kRows);
+  for (SamplingParams& params : batch.params) {
+    params = SamplingParams();
+    params.temperature = 0;
+  }
+  batch.params[1].dry_multiplier = 0.8;
+  batch.params[1].logprobs = 3;
+  Steps steps(*runtime_, batch);
+  steps.submit(batch.rows);
+  expect_same(batch, steps.collect());
+}
+
+// What a card does not do is done here, beside rows that it does, when the next step is long under
+// way; and those rows find the tokens of the others in their places.
+TEST_F(CudaSampler, TheHostChoosesForRowsThatTheCardDoesNot) {
+  constexpr size_t kRows = 40;
+  SampleBatch batch = random_batch(6, 3000, kRows);
+  std::vector<SampleRow> cards;
+  for (size_t i = 0; i < kRows; ++i) {
+    SamplingParams& params = batch.params[i];
+    params.allowed_token_ids.reset();
+    params.repetition_penalty = 1.2;
+    if (i % 7 == 3) params.dry_multiplier = 0.8;
+    if (i % 7 == 4) params.typical_p = 0.5;
+    if (i % 7 == 5) params.logprobs = 30;
+  }
+  Steps steps(*runtime_, batch);
+  const std::vector<SampleOutput> expected = sample_on_cpu(batch);
+  {
+    const SampleBatch gone = batch;  // a row need not outlive the call
+    std::vector<SampleRow> rows = batch.rows;
+    for (size_t i = 0; i < kRows; ++i) {
+      rows[i].history = gone.histories[i];
+      rows[i].params = &gone.params[i];
+    }
+    steps.submit(rows);
+  }
+  SampleBatch next = batch;
+  std::vector<size_t> which;
+  for (size_t i = 0; i < kRows; ++i) {
+    if (i % 7 >= 3 && i % 7 <= 5) continue;
+    SampleRow row = batch.rows[i];
+    row.in_flight = static_cast<int32_t>(i);
+    row.position += 1;
+    cards.push_back(row);
+    which.push_back(i);
+  }
+  steps.submit(cards);
+  expect_same(batch, steps.collect());
+  const std::vector<SampleOutput> found = steps.collect();
+  for (size_t i = 0; i < kRows; ++i) {
+    next.histories[i].push_back(expected[i].token);
+    next.rows[i].history = next.histories[i];
+    next.rows[i].params = &next.params[i];
+    next.rows[i].position += 1;
+  }
+  const std::vector<SampleOutput> then = sample_on_cpu(next);
+  ASSERT_EQ(found.size(), which.size());
+  for (size_t i = 0; i < which.size(); ++i) {
+    EXPECT_EQ(found[i].token, then[which[i]].token) << describe(next, which[i]);
+  }
 }
 
 }  // namespace

@@ -91,6 +91,7 @@ Trace random_trace(uint64_t seed) {
     request.priority = priorities ? pick(0, 2) : 0;
     if (pick(0, 7) == 0) request.cache_salt = "tenant";
     request.reuse_prefix = pick(0, 7) > 0;
+    request.awaits_tokens = pick(0, 3) == 0;
     if (!request.reuse_prefix && pick(0, 1) == 0) request.sampling.prompt_logprobs = 0;
     const int step = pick(0, 30);
     trace.arrivals.emplace_back(step, request);
@@ -227,6 +228,8 @@ class Simulation {
       for (int i = 0; i < sequence.num_tokens; ++i, ++token) {
         const InputToken input = plan.tokens[token];
         counts_.by_reference += is_from_row(input) ? 1 : 0;
+        EXPECT_FALSE(is_from_row(input) && asked_.at(sequence.sequence).awaits_tokens)
+            << "sequence " << sequence.sequence << " is fed a token that nobody has";
         past.push_back(is_from_row(input) ? previous_rows_.at(static_cast<size_t>(~input)) : input);
       }
       write_and_check(sequence, past);

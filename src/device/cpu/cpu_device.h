@@ -36,7 +36,7 @@ class CpuDevice final : public Device {
   Status download(void* to, const void* from, size_t bytes) override {
     return upload(to, from, bytes);
   }
-  Result<const void*> stage(StageSlot, const void* host, size_t /*bytes*/) override { return host; }
+  Result<const void*> stage(const void* host, size_t /*bytes*/) override { return host; }
   int steps_ahead() const override { return 0; }
   int step_tokens() const override { return 512; }
   // Without a word from the user half of what is free, and no more than 4 GiB: a machine that

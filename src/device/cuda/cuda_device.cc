@@ -57,10 +57,8 @@ CudaDevice::CudaDevice(const CudaOptions& options) : options_(options) {}
 
 CudaDevice::~CudaDevice() {
   if (stream_ != nullptr) cudaStreamSynchronize(stream());
-  for (Staged& staged : staged_) {
-    for (Pinned& pinned : staged.pinned) release(pinned);
-    if (staged.device != nullptr) memory_->free(staged.device);
-  }
+  for (Pinned& pinned : staged_.pinned) release(pinned);
+  if (staged_.device != nullptr) memory_->free(staged_.device);
   if (scratch_ != nullptr) release_scratch();
   settle();
   uploader_.reset();
@@ -207,36 +205,34 @@ Status CudaDevice::download(void* to, const void* from, size_t bytes) {
   return judged(check(cudaStreamSynchronize(stream_), "waiting for the card"));
 }
 
-Status CudaDevice::make_room(Staged& staged, size_t bytes) {
+Status CudaDevice::make_room(size_t bytes) {
   TRY(check(cudaStreamSynchronize(stream_), "waiting for the card"));
-  if (staged.device != nullptr) memory_->free_idle(staged.device);
-  staged.device = nullptr;
-  staged.bytes = 0;
-  TRY_ASSIGN(staged.device, memory_->allocate_as_it_is(bytes, "a step's input"));
-  staged.bytes = bytes;
+  if (staged_.device != nullptr) memory_->free_idle(staged_.device);
+  staged_.device = nullptr;
+  staged_.bytes = 0;
+  TRY_ASSIGN(staged_.device, memory_->allocate_as_it_is(bytes, "a step's input"));
   stage_moves_ += 1;
-  for (Pinned& pinned : staged.pinned) TRY(grow(pinned, bytes));
+  for (Pinned& pinned : staged_.pinned) TRY(grow(pinned, bytes));
+  staged_.bytes = bytes;
   return Status();
 }
 
-Result<const void*> CudaDevice::stage(StageSlot slot, const void* host, size_t bytes) {
-  Staged& staged = staged_[static_cast<size_t>(slot)];
-  TRY(judged(send(staged, host, bytes)));
-  return staged.device;
+Result<const void*> CudaDevice::stage(const void* host, size_t bytes) {
+  TRY(judged(send(host, bytes)));
+  return staged_.device;
 }
 
-Status CudaDevice::reserve_stage(StageSlot slot, size_t bytes) {
-  Staged& staged = staged_[static_cast<size_t>(slot)];
-  return staged.bytes < bytes ? judged(make_room(staged, bytes)) : Status();
+Status CudaDevice::reserve_stage(size_t bytes) {
+  return staged_.bytes < bytes ? judged(make_room(bytes)) : Status();
 }
 
-Status CudaDevice::send(Staged& staged, const void* host, size_t bytes) {
-  if (staged.bytes < bytes) TRY(make_room(staged, bytes * 2));
-  Pinned& pinned = staged.pinned[staged.next ^= 1];
+Status CudaDevice::send(const void* host, size_t bytes) {
+  if (staged_.bytes < bytes) TRY(make_room(bytes * 2));
+  Pinned& pinned = staged_.pinned[staged_.next ^= 1];
   auto* event = static_cast<cudaEvent_t>(pinned.copied);
   TRY(check(cudaEventSynchronize(event), "a step's input"));
   std::memcpy(pinned.data, host, bytes);
-  TRY(check(cudaMemcpyAsync(staged.device, pinned.data, bytes, cudaMemcpyHostToDevice, stream_),
+  TRY(check(cudaMemcpyAsync(staged_.device, pinned.data, bytes, cudaMemcpyHostToDevice, stream_),
             "a step's input"));
   return check(cudaEventRecord(event, stream_), "a step's input");
 }

@@ -49,8 +49,8 @@ class CudaDevice final : public Device {
   Status download(void* to, const void* from, size_t bytes) override;
   size_t unsent_bytes() const override { return uploader_->unsent(); }
   void wait_for_weights(const Uploader::News& news) override;
-  Result<const void*> stage(StageSlot slot, const void* host, size_t bytes) override;
-  Status reserve_stage(StageSlot slot, size_t bytes) override;
+  Result<const void*> stage(const void* host, size_t bytes) override;
+  Status reserve_stage(size_t bytes) override;
   std::unique_ptr<StepRecorder> make_recorder() override;
   int steps_ahead() const override { return 1; }
   int step_tokens() const override { return 8192; }
@@ -114,8 +114,8 @@ class CudaDevice final : public Device {
   };
   Status grow(Pinned& pinned, size_t bytes);
   static void release(Pinned& pinned);
-  Status make_room(Staged& staged, size_t bytes);
-  Status send(Staged& staged, const void* host, size_t bytes);
+  Status make_room(size_t bytes);
+  Status send(const void* host, size_t bytes);
   void settle() const;  // memory is taken and given back
 
   const CudaOptions options_;
@@ -123,7 +123,7 @@ class CudaDevice final : public Device {
   std::string hardware_;
   CUstream_st* stream_ = nullptr;
   std::unique_ptr<CublasLt> cublaslt_;
-  Staged staged_[static_cast<size_t>(StageSlot::kCount)];
+  Staged staged_;
   int stage_moves_ = 0;
   std::vector<void*> marks_;  // events, used in turn
   int64_t next_mark_ = 0;

@@ -22,8 +22,8 @@ size_t CudaDevice::available_memory() const { return 0; }
 Status CudaDevice::upload(void*, const void*, size_t) { return Status(); }
 Status CudaDevice::download(void*, const void*, size_t) { return Status(); }
 void CudaDevice::wait_for_weights(const Uploader::News&) {}
-Result<const void*> CudaDevice::stage(StageSlot, const void*, size_t) { return nullptr; }
-Status CudaDevice::reserve_stage(StageSlot, size_t) { return Status(); }
+Result<const void*> CudaDevice::stage(const void*, size_t) { return nullptr; }
+Status CudaDevice::reserve_stage(size_t) { return Status(); }
 Status CudaDevice::enqueued() { return Status(); }
 Status CudaDevice::health() const { return Status(); }
 std::unique_ptr<StepRecorder> CudaDevice::make_recorder() { return nullptr; }

@@ -25,8 +25,7 @@ class PackedRows {
   // Rows that are all supported.
   void pack(std::span<const SampleRow> rows, int64_t width);
 
-  const void* data() const { return words_.data(); }
-  size_t bytes() const { return words_.size() * sizeof(int32_t); }
+  std::span<const int32_t> words() const { return words_; }
   bool wants_scores() const { return wants_scores_; }
 
  private:

@@ -15,9 +15,12 @@ namespace tinyvllm::cuda_sampler {
 
 class Tokens {
  public:
-  static Result<std::unique_ptr<Tokens>> create(Device& device, int max_rows);
+  // `width`: of the logits.
+  static Result<std::unique_ptr<Tokens>> create(Device& device, int max_rows, int64_t width);
   ~Tokens();
 
+  // With the choice that is enqueued next these rows of its logits come to the host.
+  Status bring(const Tensor& logits, std::span<const int64_t> rows);
   // Enqueue a choice; at most two are under way at a time.
   // tokens[i] = the lowest id of the largest of row rows[i] (null: row i), or kNotNumbers
   // if the row has a NaN or no finite maximum
@@ -28,9 +31,14 @@ class Tokens {
               bool looks_back, void* scratch, bool wants_scores);
 
   const int32_t* on_device() const;  // [max_rows], of the newest choice
-  // Waits for the oldest choice not collected yet. `scores` are good until the next choice but one;
-  // null where none were wanted.
-  Status collect(std::span<int32_t> tokens, const block_sampler::Scores** scores);
+  // Waits for the oldest choice not collected yet. What it points to is good until the next choice
+  // but one.
+  struct Choice {
+    const int32_t* tokens;
+    const block_sampler::Scores* scores;  // null where none were wanted
+    const float* logits;                  // the rows that were to be brought, one behind the other
+  };
+  Result<Choice> collect();
 
  private:
   struct Impl;
