@@ -75,6 +75,9 @@ class Device {
   virtual Status download(void* to, const void* from, size_t bytes) = 0;
   // Bytes of weights that are still to be sent, where they go up while the caller goes on.
   virtual size_t unsent_bytes() const { return 0; }
+  // Those that are expected and did not come are not looked at any more: their memory may go, and
+  // what was taken for them is given back.
+  virtual void forget_weights() {}
   // Waits until there are none, and says now and then how many are left.
   virtual void wait_for_weights(const std::function<void(size_t unsent)>& /*news*/) {}
   // A step's input as the device's ops see it, all of it in one piece. The host's side may be

@@ -46,11 +46,21 @@ Result<std::unique_ptr<ModelFiles>> open_files(Runtime& runtime, const std::stri
   return make_dummy(path, type, /*pure=*/false, runtime.device(), runtime.pool());
 }
 
-Status expect_weights(Device& device, const ModelFiles& files) {
-  std::vector<TensorView> views;
-  for (const WeightTensor& tensor : files.weights().tensors()) views.push_back(tensor.view);
-  return ops::expect_weights(device, views);
-}
+// The device looks at what the files hold no longer than this lives.
+class ExpectedWeights {
+ public:
+  explicit ExpectedWeights(Device& device) : device_(device) {}
+  ~ExpectedWeights() { device_.forget_weights(); }
+  ExpectedWeights(const ExpectedWeights&) = delete;
+  ExpectedWeights& operator=(const ExpectedWeights&) = delete;
+
+  Status tell(const ModelFiles& files, ThreadPool& pool) {
+    return ops::expect_weights(device_, weights_in_order(files, device_, pool));
+  }
+
+ private:
+  Device& device_;
+};
 
 }  // namespace
 
@@ -70,9 +80,12 @@ Result<std::unique_ptr<LLMEngine>> LLMEngine::load(Runtime& runtime, const std::
     kernels = std::async(std::launch::async, [&] { ops::load_weight_kernels(runtime.device()); });
   }
   TRY_ASSIGN(engine->files_, open_files(runtime, path, options));
-  TRY(expect_weights(runtime.device(), *engine->files_));
+  ExpectedWeights expected(runtime.device());
   std::optional<TouchAhead> touching;
-  if (!runtime.device().host_reads()) touching.emplace(engine->files_->weights());
+  if (!runtime.device().host_reads()) {
+    TRY(expected.tell(*engine->files_, runtime.pool()));
+    touching.emplace(engine->files_->weights());
+  }
   TRY_ASSIGN(engine->tokenizer_, Tokenizer::create(engine->files_->tokenizer()));
   engine->open_chat_template();
   if (kernels.valid()) kernels.wait();

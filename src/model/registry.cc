@@ -1,5 +1,7 @@
 #include "model/registry.h"
 
+#include <unordered_set>
+
 #include "model/arch/arch.h"
 
 namespace tinyvllm {
@@ -53,6 +55,27 @@ Result<std::unique_ptr<Model>> load_model(const ModelFiles& files, Device& devic
   auto model = architecture->load(files, device, pool, options);
   if (!model.ok()) return error(files.path(), ": ", model.message());
   return model;
+}
+
+std::vector<TensorView> weights_in_order(const ModelFiles& files, Device& device,
+                                         ThreadPool& pool) {
+  ModelListing listing;
+  ModelOptions options;
+  options.listing = &listing;
+  (void)load_model(files, device, pool, options);  // whoever loads it hears what is wrong with it
+  std::vector<TensorView> views;
+  std::unordered_set<const void*> listed;
+  for (const ModelListing::Weight& weight : listing.weights) {
+    for (const std::string& source : weight.sources) {
+      const WeightTensor* const tensor = files.weights().find(source);
+      if (tensor == nullptr || !listed.insert(tensor->view.data).second) continue;
+      views.push_back(tensor->view);
+    }
+  }
+  for (const WeightTensor& tensor : files.weights().tensors()) {
+    if (!listed.contains(tensor.view.data)) views.push_back(tensor.view);
+  }
+  return views;
 }
 
 }  // namespace tinyvllm

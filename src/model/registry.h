@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "base/thread_pool.h"
@@ -29,5 +30,9 @@ Result<const Architecture*> find_architecture(const ModelFiles& files);
 
 Result<std::unique_ptr<Model>> load_model(const ModelFiles& files, Device& device, ThreadPool& pool,
                                           const ModelOptions& options);
+
+// All tensors of the files, in the order in which loading the model will ask for them; those that
+// it will not ask for, if any, at the end.
+std::vector<TensorView> weights_in_order(const ModelFiles& files, Device& device, ThreadPool& pool);
 
 }  // namespace tinyvllm

@@ -46,8 +46,9 @@ struct LinearParts {
 // Loads what a device runs on weights when it gets them, so that the first does not wait for it.
 // Beside anything else, on any thread.
 void load_weight_kernels(const Device& device);
-// These come next: room is made for them, beside whatever the caller does until then. An error when
-// the device cannot have room for them.
+// These come next, likely in this order: room is made for them, and the first ones are brought
+// near, beside whatever the caller does until then. They stay where they are until they came, or
+// until Device::forget_weights. An error when the device cannot have room for them.
 Status expect_weights(Device& device, std::span<const TensorView> weights);
 
 // Parts of different dtypes are allowed (files mix them). The views must outlive the Linear: F16

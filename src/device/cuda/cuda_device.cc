@@ -83,6 +83,8 @@ Status CudaDevice::expect_weights(const ExpectedWeights& expected) {
   settle();
   memory_->drop_expected();
   TRY(memory_->check_room(expected.least_bytes, "the weights"));
+  is_expecting_ = true;
+  uploader_->foresee(expected.order);
   beside_ = std::thread([this, expected] {
     const bool is_there = memory_->expect(expected.bytes);
     // A failure is met again when it is needed.
@@ -124,12 +126,20 @@ Status CudaDevice::upload_weights(void* to, const void* from, size_t bytes, Uplo
   return judged(uploader_->post(to, memory_->region_of(to), from, bytes, std::move(then)));
 }
 
+void CudaDevice::forget_weights() {
+  uploader_->forget();
+  if (!is_expecting_) return;
+  stream();  // those of a model that was given up half-way
+  release_scratch();
+}
+
 Result<void*> CudaDevice::scratch(size_t bytes) {
   settle();
   return judged(scratch_->take(bytes));
 }
 
 void CudaDevice::release_scratch() {
+  is_expecting_ = false;
   settle();
   memory_->drop_expected();
   uploader_->rest();

@@ -6,6 +6,7 @@
 // tokens are 4% slower.
 #pragma once
 
+#include <any>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -13,7 +14,6 @@
 
 #include "device/cuda/card_memory.h"
 #include "device/cuda/upload_scratch.h"
-#include "device/cuda/uploaded_rows.h"
 #include "device/cuda/uploader.h"
 #include "device/device.h"
 
@@ -81,6 +81,7 @@ class CudaDevice final : public Device {
     size_t bytes = 0;        // with what lies between them
     size_t least_bytes = 0;  // that are needed in any case
     bool pack = false;
+    std::vector<Uploader::Source> order;  // in which they are likely to be uploaded
   };
   Status expect_weights(const ExpectedWeights& expected);
   // Weights go up while the caller goes on; `then` enqueues, some time before `stream` is answered,
@@ -88,12 +89,13 @@ class CudaDevice final : public Device {
   // was asked for.
   Status upload_weights(void* to, const void* from, size_t bytes, Uploader::Then then);
   CUstream_st* behind_weights() { return stream_; }  // for `then`
+  void forget_weights() override;
   Result<void*> scratch(size_t bytes);  // memory for some on their way, good until `then` has run
   void release_scratch();               // when all are there
   // On the card: where, in the host's memory, the first row began of all that were uploaded that
   // holds a number which is not finite; all ones when there was none.
   uint64_t* first_not_finite() const { return first_not_finite_; }
-  std::vector<UploadedRows>& unseen() { return unseen_; }  // there, and not yet looked at
+  std::any& arrived() { return arrived_; }  // what ops note of weights that are there; theirs alone
 
  private:
   explicit CudaDevice(const CudaOptions& options);
@@ -130,10 +132,11 @@ class CudaDevice final : public Device {
   std::unique_ptr<CardMemory> memory_;
   std::unique_ptr<Uploader> uploader_;
   std::unique_ptr<UploadScratch> scratch_;
-  std::vector<UploadedRows> unseen_;
+  std::any arrived_;
   uint64_t* first_not_finite_ = nullptr;
   mutable std::mutex fault_mutex_;
   std::string fault_;           // under it
+  bool is_expecting_ = false;   // weights, for which memory is taken
   bool is_uploading_ = false;   // weights that `stream_` does not know of yet
   mutable std::thread beside_;  // takes or gives back what takes long
 };

@@ -24,7 +24,6 @@ constexpr size_t kBatchBytes = size_t{8} << 20;
 constexpr size_t kFirstBytes = size_t{1} << 20;
 constexpr size_t kSlices = 16;  // of a batch
 constexpr size_t kAtOnce = 16;  // uploads that are followed together
-constexpr uint64_t kNotCut = ~uint64_t{0};
 // So many batches are left alone, unless others are late: a thread of theirs does not get on.
 constexpr size_t kSpare = 6;
 constexpr auto kLate = std::chrono::milliseconds(1);
@@ -67,6 +66,7 @@ Status Uploader::pin() {
   for (std::thread& thread : touching) thread.join();
   TRY(check(cudaHostRegister(data_, bytes, cudaHostRegisterDefault), "pinned memory"));
   is_registered_ = true;
+  std::unique_lock lock(mutex_);
   batches_.resize(kBatches);
   for (size_t i = 0; i < kBatches; ++i) {
     cudaEvent_t event = nullptr;
@@ -75,6 +75,7 @@ Status Uploader::pin() {
     batches_[i].arrived = event;
     free_.push_back(&batches_[i]);
   }
+  lock.unlock();
   for (size_t i = 0; i < threads; ++i) team_.emplace_back([this] { work(); });
   return Status();
 }
@@ -87,6 +88,7 @@ void Uploader::unpin() {
   more_.notify_all();
   for (std::thread& thread : team_) thread.join();
   team_.clear();
+  const std::scoped_lock lock(mutex_);
   stopping_ = false;
   for (const Batch& batch : batches_) {
     if (batch.arrived == nullptr) continue;
@@ -109,6 +111,7 @@ void Uploader::unpin() {
 // Beside whatever comes next.
 void Uploader::rest() {
   if (resting_) return;
+  forget();
   (void)drain();  // a failure was heard of by whoever waited for the weights
   pinning_ = std::thread([this] { unpin(); });
   resting_ = true;
@@ -148,19 +151,52 @@ Status Uploader::go_behind(CUevent_st* event) {
   return check(cudaStreamWaitEvent(copies_, event, 0), "an upload");
 }
 
+void Uploader::foresee(std::span<const Source> sources) {
+  forget();
+  if (resting_) {
+    settle();
+    resting_ = false;
+    start();
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const Source& source : sources) {
+      if (source.bytes == 0) continue;
+      uploads_.push_back({static_cast<const char*>(source.from), source.bytes});
+    }
+  }
+  more_.notify_all();
+}
+
+void Uploader::forget() {
+  std::unique_lock lock(mutex_);
+  drop_foreseen(lock);
+  less_.wait(lock, [&] {
+    return std::all_of(batches_.begin(), batches_.end(),
+                       [](const Batch& batch) { return batch.unfilled == 0; });
+  });
+}
+
 Status Uploader::post(void* to, const void* region, const void* from, size_t bytes, Then then) {
   CHECK(bytes > 0);
   TRY(wait_until_pinned());
   bool is_time = false;
   {
-    const std::scoped_lock lock(mutex_);
-    Posted& whole = posted_.emplace_back(Posted{kNotCut, std::move(then)});
-    uncut_.push_back(
-        {static_cast<char*>(to), region, static_cast<const char*>(from), bytes, &whole});
+    std::unique_lock lock(mutex_);
+    if (posted_ < uploads_.size() &&
+        (uploads_[posted_].from != from || uploads_[posted_].bytes != bytes)) {
+      drop_foreseen(lock);
+    }
+    if (posted_ == uploads_.size()) uploads_.push_back({static_cast<const char*>(from), bytes});
+    Upload& upload = uploads_[posted_++];
+    upload.to = static_cast<char*>(to);
+    upload.region = region;
+    upload.then = std::move(then);
     unsent_ += bytes;
-    is_time = posted_.size() >= kAtOnce && is_sent(posted_[kAtOnce - 1]);
+    if (upload.cut > 0) send_all(lock);
+    is_time = posted_ >= kAtOnce && is_sent(uploads_[kAtOnce - 1]);
+    if (can_cut()) more_.notify_all();  // waking a team takes as long as sending a megabyte
   }
-  more_.notify_all();
   // So that what is done with the first ones is done while the others travel.
   return is_time ? follow(kAtOnce, nullptr) : Status();
 }
@@ -168,93 +204,101 @@ Status Uploader::post(void* to, const void* region, const void* from, size_t byt
 // When something failed, too, nobody reads or sends what was posted once this has returned.
 Status Uploader::drain(size_t newest, const News& news) {
   settle();
+  std::unique_lock lock(mutex_);
+  draining_ = true;
+  if (newest == 0) drop_foreseen(lock);
+  send_all(lock);
+  lock.unlock();
   Status followed;
-  while (followed.ok() && posted_.size() > newest) {
-    followed = follow(std::min(posted_.size() - newest, kAtOnce), news);
+  while (followed.ok() && posted_ > newest) {
+    followed = follow(std::min(posted_ - newest, kAtOnce), news);
     if (news) news(unsent_);
   }
+  lock.lock();
+  draining_ = false;
   if (followed.ok() && newest > 0) return followed;
-  std::unique_lock lock(mutex_);
+  drop_foreseen(lock);  // a failure, which ends everything
   less_.wait(lock, [&] {
-    return uncut_.empty() && std::all_of(batches_.begin(), batches_.end(),
-                                         [](const Batch& batch) { return batch.is_sent; });
+    return next_ == uploads_.size() &&
+           std::all_of(batches_.begin(), batches_.end(),
+                       [](const Batch& batch) { return batch.is_sent; });
   });
-  posted_.clear();
+  uploads_.clear();
+  posted_ = next_ = 0;
   next_room_ = kFirstBytes;
   return followed.ok() ? failure_ : followed;
 }
 
 // Waits until the oldest ones are sent.
 Status Uploader::follow(size_t count, const News& news) {
-  std::vector<Posted> oldest;
+  std::vector<Upload> oldest;
   {
     std::unique_lock lock(mutex_);
-    while (!less_.wait_for(lock, kNewsAfter, [&] { return is_sent(posted_[count - 1]); })) {
+    while (!less_.wait_for(lock, kNewsAfter, [&] { return is_sent(uploads_[count - 1]); })) {
       if (!news) continue;
       lock.unlock();
       news(unsent_);
       lock.lock();
     }
     TRY(failure_);
-    const auto end = posted_.begin() + static_cast<ptrdiff_t>(count);
-    oldest.assign(std::move_iterator(posted_.begin()), std::move_iterator(end));
-    posted_.erase(posted_.begin(), end);
+    const auto end = uploads_.begin() + static_cast<ptrdiff_t>(count);
+    oldest.assign(std::move_iterator(uploads_.begin()), std::move_iterator(end));
+    uploads_.erase(uploads_.begin(), end);
+    posted_ -= count;
+    next_ -= count;
   }
   TRY(order(copies_, ops_));
-  for (const Posted& posted : oldest) posted.then(&posted == &oldest.back());
+  for (const Upload& upload : oldest) upload.then(&upload == &oldest.back());
   return Status();
 }
 
-bool Uploader::is_sent(const Posted& posted) const {
-  return posted.last_batch != kNotCut &&
+bool Uploader::is_sent(const Upload& upload) const {
+  return upload.cut == upload.bytes &&
          std::all_of(batches_.begin(), batches_.end(), [&](const Batch& batch) {
-           return batch.is_sent || batch.number > posted.last_batch;
+           return batch.is_sent || batch.number > upload.last_batch ||
+                  (batch.number == upload.last_batch && batch.sent >= upload.end);
          });
 }
 
 void Uploader::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    more_.wait(lock, [&] { return stopping_ || !uncut_.empty(); });
-    if (uncut_.empty()) return;
-    const Uncut& next = uncut_.front();
-    const bool goes_on =
-        open_ != nullptr && open_->region == next.region && open_->to + open_->bytes == next.to;
-    if (!goes_on && !begin_batch(lock)) continue;
+    more_.wait(lock, [&] { return stopping_ || can_cut(); });
+    if (!can_cut()) return;
+    if (open_ == nullptr && !begin_batch(lock)) continue;
     const Slice slice = cut();
     lock.unlock();
     std::memcpy(slice.to, slice.from, slice.bytes);
     lock.lock();
     slice.batch->unfilled -= 1;
-    if (slice.batch->unfilled == 0 && slice.batch->is_closed) send(*slice.batch, lock);
+    send(*slice.batch, lock);
   }
 }
 
+// Not where all batches are full of what is foreseen: until some of it is posted, none comes back.
+bool Uploader::can_cut() const {
+  return next_ < uploads_.size() && (open_ != nullptr || !free_.empty() || !travelling_.empty());
+}
+
 // False: the mutex was given up, and things may be otherwise now. The first batches of all are
-// small, so that the card soon has something to read.
+// small, so that the card soon has something to read, unless there is time before it may.
 bool Uploader::begin_batch(std::unique_lock<std::mutex>& lock) {
-  if (Batch* const done = std::exchange(open_, nullptr)) {
-    done->is_closed = true;
-    if (done->unfilled == 0) {
-      send(*done, lock);
-      return false;
-    }
-  }
-  open_ = take_free();
-  if (open_ == nullptr) {
+  Batch* const batch = take_free();
+  if (batch == nullptr) {
     lock.unlock();
     std::this_thread::sleep_for(kNap);
     lock.lock();
     return false;
   }
-  open_->number = ++begun_;
-  open_->begun = Clock::now();
-  open_->to = uncut_.front().to;
-  open_->region = uncut_.front().region;
-  open_->bytes = 0;
-  open_->room = next_room_;
-  open_->is_closed = open_->is_sent = false;
-  next_room_ = std::min(2 * next_room_, kBatchBytes);
+  const bool is_posted = next_ < posted_;
+  batch->number = ++begun_;
+  batch->begun = Clock::now();
+  batch->parts.clear();
+  batch->bytes = batch->sent = 0;
+  batch->room = is_posted ? next_room_ : kBatchBytes;
+  batch->is_closed = batch->is_sent = false;
+  next_room_ = is_posted ? std::min(2 * next_room_, kBatchBytes) : kBatchBytes;
+  open_ = batch;
   return true;
 }
 
@@ -266,7 +310,8 @@ Uploader::Batch* Uploader::take_free() {
     travelling_.pop_front();
   }
   const auto late = std::count_if(batches_.begin(), batches_.end(), [&](const Batch& batch) {
-    return !batch.is_sent && Clock::now() - batch.begun > kLate;
+    const bool is_full = batch.unfilled == 0 && batch.is_closed;  // and not posted
+    return !batch.is_sent && (is_full || Clock::now() - batch.begun > kLate);
   });
   if (free_.empty() || free_.size() + static_cast<size_t>(late) <= kSpare) return nullptr;
   Batch* const batch = free_.back();
@@ -274,43 +319,121 @@ Uploader::Batch* Uploader::take_free() {
   return batch;
 }
 
-// The next slice of what is posted, for the open batch. That is closed when it is full, or when
+// The next slice of what is to come, for the open batch. That is closed when it is full, or when
 // there is nothing that could go on.
 Uploader::Slice Uploader::cut() {
-  Uncut& next = uncut_.front();
+  Upload& next = uploads_[next_];
   Batch& batch = *open_;
-  const size_t bytes = std::min({next.bytes, batch.room / kSlices, batch.room - batch.bytes});
-  const Slice slice{batch.data + batch.bytes, next.from, bytes, &batch};
-  next.to += bytes;
-  next.from += bytes;
-  next.bytes -= bytes;
+  const size_t bytes =
+      std::min({next.bytes - next.cut, batch.room / kSlices, batch.room - batch.bytes});
+  const Slice slice{batch.data + batch.bytes, next.from + next.cut, bytes, &batch};
+  if (batch.parts.empty() || batch.parts.back().upload != &next) {
+    batch.parts.push_back({batch.bytes, &next, next.cut});
+  }
+  next.cut += bytes;
   batch.bytes += bytes;
   batch.unfilled += 1;
-  if (next.bytes == 0) {
-    next.whole->last_batch = batch.number;
-    uncut_.pop_front();
+  if (next.cut == next.bytes) {
+    next.last_batch = batch.number;
+    next.end = batch.bytes;
+    next_ += 1;
   }
-  if (batch.bytes == batch.room || uncut_.empty()) {
+  if (batch.bytes == batch.room || next_ == uploads_.size()) {
     batch.is_closed = true;
     open_ = nullptr;
   }
   return slice;
 }
 
-void Uploader::send(Batch& batch, std::unique_lock<std::mutex>& lock) {
-  lock.unlock();
-  Status sent =
-      check(cudaMemcpyAsync(batch.to, batch.data, batch.bytes, cudaMemcpyHostToDevice, copies_),
-            "an upload");
-  if (sent.ok()) {
-    sent = check(cudaEventRecord(static_cast<cudaEvent_t>(batch.arrived), copies_), "an upload");
+// Those of a batch's bytes whose place on the card is known: the first ones.
+size_t Uploader::posted_bytes(const Batch& batch) const {
+  for (const Part& part : batch.parts) {
+    if (part.upload->to == nullptr) return part.begin;
   }
-  lock.lock();
-  if (!sent.ok() && failure_.ok()) failure_ = std::move(sent);
-  batch.is_sent = true;
-  unsent_ -= batch.bytes;
-  travelling_.push_back(&batch);
+  return batch.bytes;
+}
+
+// From what is sent already up to `end`.
+std::vector<Uploader::Run> Uploader::runs(const Batch& batch, size_t end) const {
+  std::vector<Run> runs;
+  for (size_t i = 0; i < batch.parts.size(); ++i) {
+    const Part& part = batch.parts[i];
+    const size_t from = std::max(part.begin, batch.sent);
+    const size_t to = std::min(i + 1 < batch.parts.size() ? batch.parts[i + 1].begin : end, end);
+    if (from >= to) continue;
+    char* const place = part.upload->to + part.at + (from - part.begin);
+    Run* const last = runs.empty() ? nullptr : &runs.back();
+    if (last != nullptr && last->region == part.upload->region && last->to + last->bytes == place) {
+      last->bytes += to - from;
+    } else {
+      runs.push_back({place, part.upload->region, batch.data + from, to - from});
+    }
+  }
+  return runs;
+}
+
+// What of it can be: all, when it is closed, or what was posted, when somebody waits for that and
+// the rest of it is only foreseen.
+void Uploader::send(Batch& batch, std::unique_lock<std::mutex>& lock) {
+  while (batch.unfilled == 0 && !batch.is_sending && !batch.is_sent) {
+    const size_t end = posted_bytes(batch);
+    const bool is_last = batch.is_closed && end == batch.bytes;
+    const bool is_awaited = draining_ && end < batch.bytes && end > batch.sent;
+    if (!is_last && !is_awaited) break;
+    const std::vector<Run> runs = this->runs(batch, end);
+    batch.is_sending = true;
+    lock.unlock();
+    Status sent = copy(batch, runs, is_last);
+    lock.lock();
+    batch.is_sending = false;
+    if (!sent.ok() && failure_.ok()) failure_ = std::move(sent);
+    unsent_ -= end - batch.sent;
+    batch.sent = end;
+    while (batch.parts.size() > 1 && batch.parts[1].begin <= end) {
+      batch.parts.erase(batch.parts.begin());
+    }
+    if (batch.sent == batch.bytes) batch.parts.clear();
+    batch.is_sent = is_last;
+    if (is_last) travelling_.push_back(&batch);
+    if (can_cut()) more_.notify_all();
+  }
   less_.notify_one();
+}
+
+void Uploader::send_all(std::unique_lock<std::mutex>& lock) {
+  for (Batch& batch : batches_) send(batch, lock);
+}
+
+Status Uploader::copy(const Batch& batch, std::span<const Run> runs, bool is_last) {
+  Status sent;
+  for (const Run& run : runs) {
+    if (!sent.ok()) break;
+    sent = check(cudaMemcpyAsync(run.to, run.from, run.bytes, cudaMemcpyHostToDevice, copies_),
+                 "an upload");
+  }
+  if (!is_last) return sent;
+  // Where a copy failed, too: those before it may still be read from.
+  const Status noted =
+      check(cudaEventRecord(static_cast<cudaEvent_t>(batch.arrived), copies_), "an upload");
+  return sent.ok() ? noted : sent;
+}
+
+// What was not posted is as if it had never been foreseen.
+void Uploader::drop_foreseen(std::unique_lock<std::mutex>& lock) {
+  for (Batch& batch : batches_) {
+    if (batch.is_sent || posted_bytes(batch) == batch.bytes) continue;
+    batch.bytes = posted_bytes(batch);
+    std::erase_if(batch.parts, [](const Part& part) { return part.upload->to == nullptr; });
+    batch.is_closed = true;
+    if (open_ == &batch) open_ = nullptr;
+  }
+  uploads_.erase(uploads_.begin() + static_cast<ptrdiff_t>(posted_), uploads_.end());
+  next_ = std::min(next_, posted_);
+  if (open_ != nullptr && next_ == uploads_.size()) {
+    open_->is_closed = true;
+    open_ = nullptr;
+  }
+  send_all(lock);
 }
 
 }  // namespace tinyvllm

@@ -4,9 +4,11 @@
 // to. Whoever comes along begins a batch, and whoever fills its last slice sends it, so that a
 // thread that a busy host stops holds up its own batch and no other. Pinning takes longer than
 // sending as many bytes, so there is little of it, and it happens beside whatever else a start has
-// to do. Copies have a stream of their own, so that the bus does not rest while weights are packed;
-// it carries nothing but copies (kernels on a second stream slow every graph down that comes later,
-// copies do not) and is gone when the weights are there.
+// to do. So does filling it for the first time, when what comes first is foreseen: a team that is
+// just waking up and memory that no cache has are slower than the bus. Copies have a stream of
+// their own, so that the bus does not rest while weights are packed; it carries nothing but copies
+// (kernels on a second stream slow every graph down that comes later, copies do not) and is gone
+// when the weights are there.
 #pragma once
 
 #include <atomic>
@@ -16,6 +18,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -37,6 +40,16 @@ class Uploader {
   // the last one of them is told so.
   using Then = std::function<void(bool is_last)>;
 
+  // These are likely to be posted next, in this order, and are copied into pinned memory ahead,
+  // unless something else is posted first. They stay as they are until they were posted, or
+  // `forget` has returned.
+  struct Source {
+    const void* from;
+    size_t bytes;
+  };
+  void foresee(std::span<const Source> sources);
+  void forget();
+
   // Copies `bytes`, at least one, some time before `drain` returns; `from` stays as it is until
   // then. `region` is what `to` was allocated in: no copy reaches from one into another. One caller
   // at a time.
@@ -57,29 +70,40 @@ class Uploader {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Posted {
-    uint64_t last_batch;  // that has some of it
-    Then then;
-  };
-  struct Uncut {  // what is not yet in a batch of an upload
-    char* to;
-    const void* region;
+  struct Upload {
     const char* from;
     size_t bytes;
-    Posted* whole;
+    size_t cut = 0;      // bytes that a batch has
+    char* to = nullptr;  // until it is posted
+    const void* region = nullptr;
+    Then then = nullptr;
+    uint64_t last_batch = 0;  // that has some of it, once all of it is cut,
+    size_t end = 0;           // up to here
+  };
+  struct Part {  // of a batch: up to where the next one begins
+    size_t begin;
+    const Upload* upload;
+    size_t at;  // of the upload's bytes
   };
   struct Batch {
     char* data = nullptr;     // pinned
     void* arrived = nullptr;  // an event
     uint64_t number = 0;
     Clock::time_point begun;
-    char* to = nullptr;
-    const void* region = nullptr;
+    std::vector<Part> parts;  // that are not yet sent
     size_t bytes = 0;
     size_t room = 0;
+    size_t sent = 0;   // bytes
     int unfilled = 0;  // slices
     bool is_closed = false;
+    bool is_sending = false;
     bool is_sent = true;
+  };
+  struct Run {  // what travels as one copy
+    char* to;
+    const void* region;
+    const char* from;
+    size_t bytes;
   };
   struct Slice {
     char* to;
@@ -96,12 +120,18 @@ class Uploader {
   void unpin();
   Status follow(size_t count, const News& news);
   void work();
+  Status copy(const Batch& batch, std::span<const Run> runs, bool is_last);
   // With the mutex:
-  bool is_sent(const Posted& posted) const;
+  bool is_sent(const Upload& upload) const;
+  bool can_cut() const;
   bool begin_batch(std::unique_lock<std::mutex>& lock);
   Batch* take_free();
   Slice cut();
+  size_t posted_bytes(const Batch& batch) const;
+  std::vector<Run> runs(const Batch& batch, size_t end) const;
   void send(Batch& batch, std::unique_lock<std::mutex>& lock);
+  void send_all(std::unique_lock<std::mutex>& lock);
+  void drop_foreseen(std::unique_lock<std::mutex>& lock);
 
   CUstream_st* ops_;
   CUstream_st* copies_ = nullptr;
@@ -116,9 +146,10 @@ class Uploader {
   std::atomic<size_t> unsent_ = 0;  // changes under the mutex
   std::mutex mutex_;
   std::condition_variable more_;  // uploads, or the end
-  std::condition_variable less_;  // a batch was sent
-  std::deque<Posted> posted_;     // under the mutex, like all that follows
-  std::deque<Uncut> uncut_;
+  std::condition_variable less_;  // a batch was sent or filled
+  std::deque<Upload> uploads_;    // under the mutex, like all that follows: posted ones, foreseen
+  size_t posted_ = 0;             // of them, the first ones
+  size_t next_ = 0;               // of them to be cut
   std::vector<Batch> batches_;
   std::vector<Batch*> free_;       // the last one is in the processor's cache
   std::deque<Batch*> travelling_;  // as they were sent
@@ -126,6 +157,7 @@ class Uploader {
   size_t next_room_;
   uint64_t begun_ = 0;  // batches
   bool stopping_ = false;
+  bool draining_ = false;
   Status failure_;
 };
 

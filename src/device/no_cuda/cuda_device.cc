@@ -22,6 +22,7 @@ size_t CudaDevice::available_memory() const { return 0; }
 Status CudaDevice::upload(void*, const void*, size_t) { return Status(); }
 Status CudaDevice::download(void*, const void*, size_t) { return Status(); }
 void CudaDevice::wait_for_weights(const Uploader::News&) {}
+void CudaDevice::forget_weights() {}
 Result<const void*> CudaDevice::stage(const void*, size_t) { return nullptr; }
 Status CudaDevice::reserve_stage(size_t) { return Status(); }
 Status CudaDevice::enqueued() { return Status(); }

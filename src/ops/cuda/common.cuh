@@ -16,6 +16,17 @@ void load_kernel(void (*kernel)(Parameters...)) {
   cudaFuncGetAttributes(&attributes, kernel);
 }
 
+// Many pieces of work in one launch: the thread blocks of one follow those of the one before. `end`
+// is where those of each end, or of the last; their number is a power of two.
+template <int kCount>
+__device__ int piece_of(const unsigned (&end)[kCount], unsigned block) {
+  int which = 0;
+  for (int step = kCount / 2; step > 0; step /= 2) {
+    if (block >= end[which + step - 1]) which += step;
+  }
+  return which;
+}
+
 // Halves end at 65504: what is larger stays the largest, not infinity. What is no number stays so.
 __device__ inline __half to_half(float v) {
   const __half most = __ushort_as_half(0x7BFF);

@@ -22,7 +22,7 @@ struct Look {
 };
 struct Looks {
   Look look[kMost];
-  unsigned end[kMost];  // of its thread blocks, which follow those of the one before; or the last
+  unsigned end[kMost];  // of its thread blocks
   uint64_t* first;
 };
 
@@ -56,10 +56,7 @@ __device__ int first_no_scale(const char* data, BlockScales scales) {
 }
 
 __global__ void look_kernel(const __grid_constant__ Looks looks) {
-  int which = 0;
-  for (int step = kMost / 2; step > 0; step /= 2) {
-    if (blockIdx.x >= looks.end[which + step - 1]) which += step;
-  }
+  const int which = piece_of(looks.end, blockIdx.x);
   const Look& look = looks.look[which];
   const unsigned begin = which == 0 ? 0 : looks.end[which - 1];
   const int64_t at =

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "base/dtype.h"
-#include "device/cuda/uploaded_rows.h"
 #include "ops/block_scales.h"
 #include "ops/cuda/packed.h"
 #include "ops/epilogue.h"
@@ -45,10 +44,20 @@ void embed(const Packed& table, const int32_t* ids, const int32_t* previous, flo
            const Rows& x, Stream stream);
 void gather_rows(const int32_t* rows, const Rows& x, const Rows& y, Stream stream);
 
-// pack.cu: rows as a file has them, already on the card, to planes.
+// Rows as a file has them, on the card.
+struct UploadedRows {
+  DType dtype = DType::kF16;
+  const char* data = nullptr;  // aligned to 16
+  int64_t bytes = 0;
+  int64_t row_bytes = 0;
+  uint64_t host = 0;  // where the host has them
+  Packed to;          // the planes they are packed to; none: they stay as they are
+};
+
+// pack.cu
 bool can_pack(DType dtype);
 Packed packed_form(DType dtype, int64_t out, int64_t in);  // sizes; planes are still null
-void pack(DType dtype, const void* rows, const Packed& to, Stream stream);
+void pack(const UploadedRows* rows, size_t count, Stream stream);
 void load_packing();  // the kernels, before the first is enqueued
 void unpack(const Packed& from, void* halves, Stream stream);  // [out, stride] halves
 

@@ -1,6 +1,7 @@
 // Rows as files have them to planes (packed.h), and planes to halves. A thread per 32 columns: this
 // runs once per weight, behind a copy over the bus that takes ten times as long.
 #include <cuda_bf16.h>
+#include <vector>
 
 #include "ops/cuda/unpack.cuh"
 
@@ -122,11 +123,28 @@ struct Block<DType::kQ6_K> {
   }
 };
 
+constexpr int kThreads = 256;
+constexpr int kMost = 32;  // a power of two; they fit a kernel's arguments
+
+// Matrices that are packed by one kernel: files have hundreds, and to enqueue one takes the host as
+// long as the bus takes for a quarter of a megabyte.
+struct Packs {
+  Bytes rows[kMost];
+  Packed to[kMost];
+  unsigned end[kMost];  // of its thread blocks
+};
+
+__host__ __device__ int64_t spans_of(const Packed& to) { return to.out * to.in / kSpan; }
+
 template <DType kType, Form kForm>
-__global__ void pack_kernel(Bytes rows, Packed to, int64_t spans) {
+__global__ void pack_kernel(const __grid_constant__ Packs packs) {
   using From = Block<kType>;
-  const int64_t at = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-  if (at >= spans) return;
+  const int which = piece_of(packs.end, blockIdx.x);
+  const unsigned begin = which == 0 ? 0 : packs.end[which - 1];
+  const Packed& to = packs.to[which];
+  Bytes rows = packs.rows[which];
+  const int64_t at = static_cast<int64_t>(blockIdx.x - begin) * kThreads + threadIdx.x;
+  if (at >= spans_of(to)) return;
   const int64_t column = at * kSpan;  // of the whole matrix: rows are whole blocks
   Bytes block = rows + column / From::kColumns * From::kBytes;
   const int first = static_cast<int>(column % From::kColumns);
@@ -188,13 +206,26 @@ __global__ void unpack_kernel(Packed from, __half* to, int64_t spans) {
   for (int i = 0; i < 4; ++i) out[i] = reinterpret_cast<const uint4*>(values)[i];
 }
 
-unsigned blocks_for(int64_t items) { return static_cast<unsigned>((items + 255) / 256); }
+unsigned blocks_for(int64_t items) {
+  return static_cast<unsigned>((items + kThreads - 1) / kThreads);
+}
 
 template <DType kType, Form kForm>
-void run_pack(const void* rows, const Packed& to, Stream stream) {
-  const int64_t spans = to.out * to.in / kSpan;
-  pack_kernel<kType, kForm>
-      <<<blocks_for(spans), 256, 0, stream>>>(static_cast<Bytes>(rows), to, spans);
+void run_pack(const UploadedRows* const* rows, size_t count, Stream stream) {
+  for (size_t begin = 0; begin < count; begin += kMost) {
+    Packs packs{};
+    unsigned blocks = 0;
+    for (size_t i = 0; i < kMost; ++i) {
+      if (begin + i < count) {
+        const UploadedRows& from = *rows[begin + i];
+        packs.rows[i] = reinterpret_cast<Bytes>(from.data);
+        packs.to[i] = from.to;
+        blocks += blocks_for(spans_of(from.to));
+      }
+      packs.end[i] = blocks;
+    }
+    if (blocks > 0) pack_kernel<kType, kForm><<<blocks, kThreads, 0, stream>>>(packs);
+  }
 }
 
 template <DType kType, Form kForm>
@@ -204,12 +235,16 @@ void load_pack() {
 
 // Rows are a grid's second dimension, which ends at 65535.
 template <class From>
-void run_halve(const void* rows, const Packed& to, Stream stream) {
-  constexpr int64_t kMost = 65535;
-  for (int64_t begin = 0; begin < to.out; begin += kMost) {
-    const Packed part = rows_of(to, begin, std::min(kMost, to.out - begin));
-    const dim3 grid(blocks_for(to.stride), static_cast<unsigned>(part.out));
-    halve_kernel<<<grid, 256, 0, stream>>>(static_cast<const From*>(rows) + begin * to.in, part);
+void run_halve(const UploadedRows* const* rows, size_t count, Stream stream) {
+  constexpr int64_t kMostRows = 65535;
+  for (size_t i = 0; i < count; ++i) {
+    const Packed& to = rows[i]->to;
+    const auto* from = reinterpret_cast<const From*>(rows[i]->data);
+    for (int64_t begin = 0; begin < to.out; begin += kMostRows) {
+      const Packed part = rows_of(to, begin, std::min(kMostRows, to.out - begin));
+      const dim3 grid(blocks_for(to.stride), static_cast<unsigned>(part.out));
+      halve_kernel<<<grid, kThreads, 0, stream>>>(from + begin * to.in, part);
+    }
   }
 }
 
@@ -222,7 +257,7 @@ struct Kind {
   DType dtype;
   Form form;
   int group;
-  void (*pack)(const void* rows, const Packed& to, Stream stream);
+  void (*pack)(const UploadedRows* const* rows, size_t count, Stream stream);
   void (*load)();
 };
 
@@ -267,8 +302,15 @@ Packed packed_form(DType dtype, int64_t out, int64_t in) {
   return p;
 }
 
-void pack(DType dtype, const void* rows, const Packed& to, Stream stream) {
-  find(dtype)->pack(rows, to, stream);
+void pack(const UploadedRows* rows, size_t count, Stream stream) {
+  std::vector<const UploadedRows*> alike;
+  for (const Kind& kind : kKinds) {
+    alike.clear();
+    for (size_t i = 0; i < count; ++i) {
+      if (rows[i].dtype == kind.dtype && rows[i].to.low != nullptr) alike.push_back(&rows[i]);
+    }
+    kind.pack(alike.data(), alike.size(), stream);
+  }
 }
 
 void load_packing() {
@@ -276,9 +318,9 @@ void load_packing() {
 }
 
 void unpack(const Packed& from, void* halves, Stream stream) {
-  const int64_t spans = from.out * from.in / kSpan;
+  const int64_t spans = spans_of(from);
   const auto run = [&](auto kernel) {
-    kernel<<<blocks_for(spans), 256, 0, stream>>>(from, static_cast<__half*>(halves), spans);
+    kernel<<<blocks_for(spans), kThreads, 0, stream>>>(from, static_cast<__half*>(halves), spans);
   };
   switch (from.form) {
     case Form::kHalf:

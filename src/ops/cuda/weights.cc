@@ -76,18 +76,21 @@ Status upload_rows(Device& device, const TensorView& view, const Packed& packed)
   if (!as_is) {
     TRY_ASSIGN(raw, card.scratch(view.bytes()));
   }
-  const UploadedRows rows{view.dtype, static_cast<const char*>(raw),
+  const UploadedRows rows{view.dtype,
+                          static_cast<const char*>(raw),
                           static_cast<int64_t>(view.bytes()),
                           static_cast<int64_t>(row_bytes(view.dtype, view.shape[1])),
-                          reinterpret_cast<uint64_t>(view.data)};
+                          reinterpret_cast<uint64_t>(view.data),
+                          as_is ? Packed() : packed};
   return card.upload_weights(raw, view.data, view.bytes(), [=, &card](bool is_last) {
-    CUstream_st* const stream = card.behind_weights();
-    card.unseen().push_back(rows);
-    if (!as_is) pack(rows.dtype, raw, packed, stream);
+    if (!card.arrived().has_value()) card.arrived() = std::vector<UploadedRows>();
+    auto& arrived = *std::any_cast<std::vector<UploadedRows>>(&card.arrived());
+    arrived.push_back(rows);
     if (!is_last) return;
-    std::vector<UploadedRows>& unseen = card.unseen();
-    look_for_not_finite(unseen.data(), unseen.size(), card.first_not_finite(), stream);
-    unseen.clear();
+    CUstream_st* const stream = card.behind_weights();
+    look_for_not_finite(arrived.data(), arrived.size(), card.first_not_finite(), stream);
+    pack(arrived.data(), arrived.size(), stream);
+    arrived.clear();
   });
 }
 
@@ -158,12 +161,15 @@ void load_weight_kernels() {
 // the model is refused; so their bytes are needed, if nothing else is.
 Status expect_weights(Device& device, std::span<const TensorView> weights) {
   CudaDevice::ExpectedWeights expected;
+  bool is_foreseen = true;
   for (const TensorView& view : weights) {
     const Shape& shape = view.shape;
     if (shape.rank > 1 && can_pack(view.dtype)) {
       const Packed form = packed_form(view.dtype, shape.rows(), shape.row_elements());
       expected.bytes += planes_of(form).bytes();
       expected.least_bytes += bytes_of(form);
+      if (shape.rank > 2) is_foreseen = false;  // experts, which come in an order of their own
+      if (is_foreseen) expected.order.push_back({view.data, view.bytes()});
       expected.pack = expected.pack || !is_file_form(view.dtype, form);
     } else {  // a norm or a bias, as floats
       expected.bytes += static_cast<size_t>(aligned(shape.elements() * int64_t{sizeof(float)}));
