@@ -59,6 +59,8 @@ TEST_P(CudaEngine, AGreedyAnswerIsTheSameWithAStepSubmittedAhead) {
 
 INSTANTIATE_TEST_SUITE_P(Models, CudaEngine, testing::ValuesIn(kGoldenModels),
                          [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(RealModels, CudaEngine, testing::Values("smollm2"),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace tinyvllm
