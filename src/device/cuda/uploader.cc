@@ -353,20 +353,19 @@ size_t Uploader::posted_bytes(const Batch& batch) const {
   return batch.bytes;
 }
 
-// From what is sent already up to `end`.
+// Its parts up to `end`, where one begins.
 std::vector<Uploader::Run> Uploader::runs(const Batch& batch, size_t end) const {
   std::vector<Run> runs;
-  for (size_t i = 0; i < batch.parts.size(); ++i) {
+  for (size_t i = 0; i < batch.parts.size() && batch.parts[i].begin < end; ++i) {
     const Part& part = batch.parts[i];
-    const size_t from = std::max(part.begin, batch.sent);
-    const size_t to = std::min(i + 1 < batch.parts.size() ? batch.parts[i + 1].begin : end, end);
-    if (from >= to) continue;
-    char* const place = part.upload->to + part.at + (from - part.begin);
+    const size_t part_end = i + 1 < batch.parts.size() ? batch.parts[i + 1].begin : end;
+    const size_t bytes = part_end - part.begin;
+    char* const place = part.upload->to + part.at;
     Run* const last = runs.empty() ? nullptr : &runs.back();
     if (last != nullptr && last->region == part.upload->region && last->to + last->bytes == place) {
-      last->bytes += to - from;
+      last->bytes += bytes;
     } else {
-      runs.push_back({place, part.upload->region, batch.data + from, to - from});
+      runs.push_back({place, part.upload->region, batch.data + part.begin, bytes});
     }
   }
   return runs;
@@ -389,10 +388,7 @@ void Uploader::send(Batch& batch, std::unique_lock<std::mutex>& lock) {
     if (!sent.ok() && failure_.ok()) failure_ = std::move(sent);
     unsent_ -= end - batch.sent;
     batch.sent = end;
-    while (batch.parts.size() > 1 && batch.parts[1].begin <= end) {
-      batch.parts.erase(batch.parts.begin());
-    }
-    if (batch.sent == batch.bytes) batch.parts.clear();
+    std::erase_if(batch.parts, [&](const Part& part) { return part.begin < end; });
     batch.is_sent = is_last;
     if (is_last) travelling_.push_back(&batch);
     if (can_cut()) more_.notify_all();
